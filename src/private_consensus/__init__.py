@@ -35,7 +35,7 @@ _OBJECTS = {
     "Release": "privacy",
     "Streams": "core.randomness",
     "account": "privacy",
-    "audit": "audits",
+    "audit": "audits.auditing",
     "audit_function": "audits.functions",
     "calibrate": "privacy",
     "exact": "audits.functions",

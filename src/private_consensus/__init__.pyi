@@ -2,7 +2,7 @@
 
 from . import privacy as privacy
 from .api.results import simulate as simulate
-from .audits import audit as audit
+from .audits.auditing import audit as audit
 from .audits.functions import audit_function as audit_function
 from .audits.functions import exact as exact
 from .audits.functions import gamma_norm as gamma_norm

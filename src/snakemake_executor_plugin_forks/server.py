@@ -100,8 +100,9 @@ def preload() -> None:
     """Import modules that the library imports inside functions, and load the compiler."""
     from private_consensus import algorithms, problems
     from private_consensus.kernels import compiling
+    from private_consensus.reproduction.configuration.plan import modules_of
 
-    for name in (*MODULES, *algorithms.modules(), *problems.modules()):
+    for name in (*MODULES, *modules_of(algorithms.names(), problems.names())):
         with suppress(Exception):
             importlib.import_module(name)
     compiling.begin()

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from private_consensus.audits import audit, audit_calibrated
-from private_consensus.audits.auditing import with_values_of
+from private_consensus.audits.auditing import audit, audit_calibrated, with_values_of
 from private_consensus.audits.examples import complete, mean_estimation
 from private_consensus.audits.observers import observe
 from private_consensus.common.errors import InvalidInput

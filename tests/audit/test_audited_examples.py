@@ -3,7 +3,7 @@
 import pytest
 
 from private_consensus import Budget, Streams, algorithms, networks
-from private_consensus.audits import audit
+from private_consensus.audits.auditing import audit
 from private_consensus.audits.examples import example_names, examples, logistic_regression
 
 NOT_AUDITED = {"admm", "dgd", "logistic", *algorithms.ANALYSES}

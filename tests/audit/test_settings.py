@@ -11,9 +11,9 @@ from private_consensus.common.errors import InvalidInput
 from private_consensus.privacy import DIFFERS
 from private_consensus.reproduction.audits.configuration import (
     read_audits,
-    selected_settings,
     validate_audit_entries,
 )
+from private_consensus.reproduction.audits.settings import selected_settings
 from private_consensus.reproduction.audits.table import judged
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ import pytest
 
 import conformance
 from private_consensus import algorithms, networks
-from private_consensus.audits import audit
+from private_consensus.audits.auditing import audit
 from private_consensus.audits.examples import examples, mean_estimation
 from private_consensus.core.algorithms.base import stack
 from private_consensus.privacy import Budget, account

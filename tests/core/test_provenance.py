@@ -25,7 +25,7 @@ def package(tmp_path, monkeypatch):
     (root / "__init__.py").write_text("")
     (root / "sub" / "__init__.py").write_text("")
     (root / "a.py").write_text("from . import b\nfrom .sub.d import value\n")
-    (root / "b.py").write_text('"""Words."""\n\ndef f(x):\n    return x + 1\n')
+    (root / "b.py").write_text('"""Words."""\n\nN = 1\n\n\ndef f(x):\n    return x + 1\n')
     (root / "c.py").write_text("x = 1\n")
     (root / "sub" / "d.py").write_text("from ..c import x as value\n")
     (root / "provenance.py").write_text("")
@@ -67,7 +67,7 @@ def test_an_edit_changes_only_the_hashes_of_modules_that_import_the_file(package
 def test_layout_comments_and_docstrings_do_not_change_the_hash(package):
     before = uncached_hash("small.a")
     (package / "b.py").write_text(
-        '# why\n"""Other words."""\n\n\ndef f(x):\n\n    return (x + 1)\n'
+        '# why\n"""Other words."""\n\nN = 1\n"""Number."""\n\n\ndef f(x):\n    return (x + 1)\n'
     )
     assert uncached_hash("small.a") == before
     (package / "b.py").write_text("def f(x):\n    return x + 2\n")

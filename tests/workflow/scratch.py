@@ -241,8 +241,9 @@ def _answering(home: Path, variables: dict, connection: Connection) -> None:
         for name in re.findall(r"^ *from (private_consensus[\w.]*) import", file.read_text(), re.M):
             importlib.import_module(name)
     from private_consensus import algorithms, problems
+    from private_consensus.reproduction.configuration.plan import modules_of
 
-    for name in (*algorithms.modules(), *problems.modules()):
+    for name in modules_of(algorithms.names(), problems.names()):
         importlib.import_module(name)
     from snakemake_executor_plugin_forks import server
 

@@ -101,11 +101,19 @@ EDITS = {
     "the script of a figure": ({"workflow/scripts/draw_figure.py": ADDED}, DRAWING),
     "how claims are judged": (
         {f"{LIBRARY}/reproduction/claims/judging.py": ADDED},
-        {"judge_claims": 1, "audit_settings": 1},
+        {"judge_claims": 1},
     ),
-    "another problem, which lower bounds by replay know": (
-        {f"{LIBRARY}/core/problems/lasso.py": ADDED},
-        {"run_cell": 2, "draw_figure": 2, "judge_claims": 1, "audit_settings": 1},
+    "another problem, with the attacks on another algorithm": (
+        {
+            f"{LIBRARY}/core/problems/lasso.py": ADDED,
+            f"{LIBRARY}/audits/universes/lasso.py": ADDED,
+            f"{LIBRARY}/core/lower_bounds/coordinates.py": ADDED,
+        },
+        {},
+    ),
+    "the data sets that audits of the problem try": (
+        {f"{LIBRARY}/audits/universes/mean_estimation.py": ADDED},
+        OF_CELLS,
     ),
     "one experiment": (
         {"config/papers/showkatbakhsh.yaml": ("[10, 30, 100]", "[10, 30, 99]")},

@@ -10,6 +10,7 @@ from private_consensus.reproduction.audits.configuration import (
     validate_audit_entries,
 )
 from private_consensus.reproduction.audits.repairs import cells_of
+from private_consensus.reproduction.configuration.plan import modules_of
 
 AUDIT_KINDS = ("audits", "repairs", "observers")
 
@@ -29,7 +30,7 @@ AUDITED_CELLS = {
 }
 
 # Modules that are loaded by name; the hash of a script does not include them.
-LOADED_BY_NAME = [*algorithms.modules(), *problems.modules()]
+LOADED_BY_NAME = modules_of(algorithms.names(), problems.names())
 
 STATEMENTS = Path(HOME, "config", "statements.yaml")
 STATEMENTS_HASH = settings_hash(STATEMENTS.read_text(encoding="utf-8"))

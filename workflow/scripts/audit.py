@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from private_consensus.audits.examples import examples
 from private_consensus.common.job_logging import job_logging
 from private_consensus.reproduction.audits.experiments import of_experiments
 from private_consensus.reproduction.audits.settings import SCHEMA, audit_examples, decided
@@ -18,6 +19,6 @@ with job_logging(snakemake.log[0], settings, snakemake.log.usage):
     provenance = stamp(settings, snakemake.params.code, DRAWN)
     of_audits = of_experiments(read_all(snakemake.input.runs))
     of_settings = [row for path in snakemake.input.settings for row in rows_of(path).to_dicts()]
-    examples = audit_examples(settings["pairs"])
-    rows = decided(examples + of_audits + of_settings, settings["level"])
+    of_examples = audit_examples(examples(), settings["pairs"])
+    rows = decided(of_examples + of_audits + of_settings, settings["level"])
     write(pl.DataFrame(rows, schema=SCHEMA), snakemake.output.audits, provenance)

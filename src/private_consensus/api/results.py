@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 import numpy as np
 import polars as pl
 
-from private_consensus.audits import AuditResult, audit
+from private_consensus.audits.auditing import audit
+from private_consensus.audits.result import AuditResult
 from private_consensus.common.errors import Diverged, InvalidInput, arguments, require
 from private_consensus.common.provenance import write_text
 from private_consensus.core import simulation

@@ -16,7 +16,6 @@ from private_consensus.core.claims import claims_of
 from private_consensus.core.handlers import require_own_streams
 from private_consensus.core.networks import Network
 from private_consensus.core.problems import Problem
-from private_consensus.core.problems.linear_observation import LinearObservation
 from private_consensus.core.randomness import Streams
 from private_consensus.core.simulation import Setting, calibrated
 from private_consensus.privacy import Budget, Relation, account
@@ -34,7 +33,7 @@ from .result import (
     UNDERSTATED,
     AuditResult,
 )
-from .search import Pair, Search
+from .search import Pair, Search, has_streams
 from .workers import two_workers
 
 PAIRS, WORK, SMALL_DATA = (20, 200), 30_000, 1000
@@ -195,7 +194,7 @@ def audit_calibrated(
     except Exception as error:
         text = f"{type(error).__name__}: {error} (mechanisms)"
         return AuditResult(NOT_EXECUTED, text, **facts)
-    of_series = isinstance(problem, LinearObservation) or hasattr(problem, "neighbours")
+    of_series = has_streams(problem) or hasattr(problem, "neighbours")
     if not of_series and algorithm.relation not in AUDITED:
         refusal = f"no pairs of data sets are proposed for the relation: {algorithm.relation}"
     try:

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from private_consensus.core.networks import Network
-from private_consensus.core.problems.linear_observation import LinearObservation
 
-from .universes import STYLES, Background, Record, Universe, measurements, universe_of
+from .universes import STYLES, Background, Record, Universe, module_of
 
 
 class Pair(NamedTuple):
@@ -34,6 +33,11 @@ class Proposal(NamedTuple):
     agent: int
     index: int
     text: str
+
+
+def has_streams(problem: Any) -> bool:
+    """Return True if the private data of a problem are streams, which it returns by iteration."""
+    return hasattr(problem, "data")
 
 
 class Search:
@@ -71,9 +75,9 @@ class Search:
 
     def pairs(self) -> Iterator[Pair]:
         """Yield the pairs; the loss of each is reported to :meth:`reached` before the next."""
-        if isinstance(self.problem, LinearObservation):
+        if has_streams(self.problem):
             change = float(self.algorithm.largest_change)
-            moved = measurements(
+            moved = module_of(self.problem).measurements(
                 self.problem, change, self.algorithm.relation.unit, self.rng, self.horizon
             )
             for _ in range(self.count):
@@ -82,7 +86,7 @@ class Search:
         if hasattr(self.problem, "neighbours"):
             yield from self._stated()
             return
-        universe = universe_of(self.problem)
+        universe = module_of(self.problem).UNIVERSE(self.problem)
         proposals = self._proposals(universe)
         climbs_from = self.count // 2
         for number in range(self.count):

@@ -116,7 +116,7 @@ def _stable_steps(setting: SettingParts) -> str:
 
 def audit(options: Namespace) -> int:
     """Audit an algorithm; return 1 if its guarantee is contradicted, else 0."""
-    from ..audits import audit as execute_audit
+    from ..audits.auditing import audit as execute_audit
 
     options.runs = 1
     setting = plan(options)[-1]

@@ -1,7 +1,8 @@
 """Provenance of results: hashes of code, settings and files, and atomic writes.
 
 Snakemake does not notice a change of a module that a script imports. The hash of the abstract
-syntax of these modules detects it. Comments, docstrings and layout do not change the hash.
+syntax of these modules detects it. Comments, docstrings (of functions, classes and constants) and
+layout do not change the hash.
 """
 
 from __future__ import annotations
@@ -223,12 +224,19 @@ def syntax_of(text: str) -> _Syntax:
 
 
 def _without_docstrings(tree: ast.Module) -> ast.Module:
+    """Remove all statements that are texts, including those below constants and attributes."""
     for node in [tree, *_statements(tree)]:
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
-            node
-        ):
-            node.body = node.body[1:] or [ast.Pass()]
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            node.body = [child for child in node.body if not _is_text(child)] or [ast.Pass()]
     return tree
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
 
 
 def _statements(node: ast.AST) -> Iterator[ast.stmt]:

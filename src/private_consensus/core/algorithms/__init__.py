@@ -62,11 +62,6 @@ def _module_of(name: str) -> str:
     raise InvalidInput("algorithm.name", name, f"one of {', '.join(names())}")
 
 
-def modules() -> list[str]:
-    """Return the dotted names of the modules of all algorithms."""
-    return [module_of(name) for name in names()]
-
-
 def load(name: str) -> type[Algorithm]:
     """Return the class of an algorithm.
 

@@ -6,10 +6,11 @@ outside of this package has no attack, since its step may differ.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 from private_consensus.privacy import Release
@@ -44,13 +45,21 @@ OBSERVED = dict.fromkeys(
 
 def attack_on(algorithm: Any) -> Attack | None:
     """Return the attack that is proven for the class of an algorithm, or None."""
-    return _attacks().get(type(algorithm).__name__) if is_built_in(algorithm) else None
+    name = type(algorithm).__name__
+    module = _modules().get(name) if is_built_in(algorithm) else None
+    return module.ATTACKS[name] if module else None
+
+
+def modules_of(kinds: Iterable[type]) -> list[str]:
+    """Return the dotted names of the modules with the attacks on some classes."""
+    attacked = [_modules()[kind.__name__] for kind in kinds if kind.__name__ in _modules()]
+    return sorted({module.__name__ for module in attacked})
 
 
 @cache
-def _attacks() -> dict[str, Attack]:
+def _modules() -> dict[str, ModuleType]:
     modules = [import_module(f"{__name__}.{name}") for name in MODULES]
-    return {name: attack for module in modules for name, attack in module.ATTACKS.items()}
+    return {name: module for module in modules for name in module.ATTACKS}
 
 
 def lower_bound_of(

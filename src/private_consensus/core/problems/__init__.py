@@ -19,7 +19,15 @@ from private_consensus.common.errors.arguments import choice, instance, text
 
 from .base import Problem
 
-__all__ = ["Problem", "class_of", "load", "module_of", "modules", "names", "shared_by_runs"]
+__all__ = [
+    "Problem",
+    "class_of",
+    "load",
+    "module_of",
+    "name_of",
+    "names",
+    "shared_by_runs",
+]
 
 
 def names() -> list[str]:
@@ -38,11 +46,6 @@ def _module_of(name: str) -> str:
     return f"{__name__}.{name}"
 
 
-def modules() -> list[str]:
-    """Return the dotted names of the modules of all problems."""
-    return [module_of(name) for name in names()]
-
-
 def load(name: str) -> ModuleType:
     """Import and return the module of a problem."""
     return import_module(module_of(name))
@@ -51,6 +54,15 @@ def load(name: str) -> ModuleType:
 def class_of(name: str) -> type[Problem]:
     """Return the class that the ``build`` function of a problem returns."""
     return get_type_hints(load(name).build)["return"]
+
+
+def name_of(problem: object) -> str | None:
+    """Return the name of a problem of the library or of a subclass; None for another object."""
+    for kind in type(problem).__mro__:
+        package, _, module = kind.__module__.partition(f"{__name__}.")
+        if not package and module and kind is not Problem:
+            return module.partition(".")[0]
+    return None
 
 
 def shared_by_runs(module: ModuleType, parameters: Mapping[str, Any]) -> bool:

@@ -84,20 +84,3 @@ def validate_audit_entries(
     if lines:
         raise ConfigurationError(lines)
     return configured
-
-
-def selected_settings(
-    cell: Mapping[str, Any], entries: Iterable[Mapping[str, Any]], max_count: int | None = None
-) -> list[dict[str, Any]]:
-    """Return the first ``max_count`` settings of a cell that at least one entry selects."""
-    selected = [spec for spec in cell["settings"] if any(_matches(spec, cell, e) for e in entries)]
-    return selected[:max_count]
-
-
-def _matches(spec: Mapping[str, Any], cell: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
-    """Return True if an entry selects a setting of a cell."""
-    same_cell = (cell["experiment"], cell["algorithm"]) == (entry["experiment"], entry["algorithm"])
-    same_variant = entry.get("variant") in (None, spec["variant"])
-    axes = entry.get("where", {}).items()
-    same_point = all(spec["columns"].get(axis) == value for axis, value in axes)
-    return same_cell and same_variant and same_point

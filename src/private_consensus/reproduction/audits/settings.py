@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
-from private_consensus.audits import AuditResult, audit, audit_calibrated
-from private_consensus.audits.examples import examples
-from private_consensus.audits.result import NOT_CONTRADICTED
+from private_consensus.audits.auditing import audit, audit_calibrated
+from private_consensus.audits.result import NOT_CONTRADICTED, AuditResult
 from private_consensus.common.multiplicity import holm
 from private_consensus.core.claims import claims_of
 from private_consensus.privacy import VIOLATED, account
 
 from ..results.cells import calibrated_cell, worst_case
-from .configuration import selected_settings
 
 LEVEL, EXAMPLE = "this setting", "small example"
 SCHEMA = {
@@ -64,10 +62,27 @@ def audit_cell(
     return rows
 
 
-def audit_examples(pairs: int) -> list[dict[str, Any]]:
-    """Audit every private algorithm on its small example."""
+def selected_settings(
+    cell: Mapping[str, Any], entries: Iterable[Mapping[str, Any]], max_count: int | None = None
+) -> list[dict[str, Any]]:
+    """Return the first ``max_count`` settings of a cell that at least one entry selects."""
+    selected = [spec for spec in cell["settings"] if any(_matches(spec, cell, e) for e in entries)]
+    return selected[:max_count]
+
+
+def _matches(spec: Mapping[str, Any], cell: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
+    """Return True if an entry selects a setting of a cell."""
+    same_cell = (cell["experiment"], cell["algorithm"]) == (entry["experiment"], entry["algorithm"])
+    same_variant = entry.get("variant") in (None, spec["variant"])
+    axes = entry.get("where", {}).items()
+    same_point = all(spec["columns"].get(axis) == value for axis, value in axes)
+    return same_cell and same_variant and same_point
+
+
+def audit_examples(examples: Iterable[Any], pairs: int) -> list[dict[str, Any]]:
+    """Audit algorithms on small examples, those of :mod:`private_consensus.audits.examples`."""
     rows = []
-    for example in examples():
+    for example in examples:
         result = audit(*example.world, pairs=pairs)
         rows.append({
             "experiment": "", "algorithm": example.name, "variant": "", "setting": "",

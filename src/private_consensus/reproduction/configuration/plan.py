@@ -7,15 +7,16 @@ is plain JSON; its hash determines whether a result is up to date.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+from private_consensus.audits import universes
 from private_consensus.common.errors import InvalidInput, require
 from private_consensus.common.fields import validate
-from private_consensus.core import algorithms, problems
+from private_consensus.core import algorithms, lower_bounds, problems
 
 from ..claims import Claim, differences
 from ..claims.schema import value_of
@@ -96,9 +97,8 @@ class Plan:
         return self.expanded[experiment, algorithm]
 
     def modules(self, experiment: str, *names: str) -> list[str]:
-        """Return the modules of the algorithms of an experiment, then the module of its problem."""
-        problem = self.experiments[experiment].problem.name
-        return [*map(algorithms.module_of, names), problems.module_of(problem)]
+        """Return the modules that the cells of some algorithms of an experiment load by name."""
+        return modules_of(names, [self.experiments[experiment].problem.name])
 
     def paper_of(self, figure: str) -> str:
         """Return the key of the paper to which a figure, table or experiment belongs."""
@@ -239,6 +239,20 @@ def load(config: Mapping[str, Any], *folders: Path) -> Plan:
     if lines:
         raise ConfigurationError(lines)
     return plan
+
+
+def modules_of(algorithm_names: Collection[str], problem_names: Collection[str]) -> list[str]:
+    """Return the modules that jobs load by the names of algorithms and problems.
+
+    They are the algorithms and problems, the attacks that bound the privacy loss of the algorithms
+    from below, and the data sets that audits of the problems try.
+    """
+    return [
+        *map(algorithms.module_of, algorithm_names),
+        *map(problems.module_of, problem_names),
+        *lower_bounds.modules_of(map(algorithms.load, algorithm_names)),
+        *map(universes.module_name, problem_names),
+    ]
 
 
 def _taken_names(papers: Mapping[str, Paper]) -> Iterator[str]:

@@ -1,0 +1,44 @@
+"""Data sets of the lasso: rows within the bound, and responses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from private_consensus.core.problems.lasso import Lasso
+
+from . import Background, Record, Universe
+
+FAR_RESPONSE = 1e3
+"""Response of a regression with Huber's loss, at which the gradient has its largest norm."""
+
+
+class LassoUniverse(Universe):
+    """Rows within the bound; responses of any size, since Huber's loss bounds gradients."""
+
+    def __init__(self, problem: Lasso):
+        super().__init__(problem)
+        self.length = float(min(1.0, problem.row_bound))
+        self.far = FAR_RESPONSE if np.isfinite(problem.gradient_bound) else 0.5
+
+    def extremes(self) -> list[tuple[Record, Record]]:
+        row = self.length * np.eye(self.problem.dim)[0]
+        return [((row, self.far), (row, -self.far)), ((row, self.far), (0.0 * row, 0.0))]
+
+    def own(self) -> Background:
+        return self.problem.features[0], self.problem.responses[0]
+
+    def random(self, rng: np.random.Generator, *shape: int) -> Background:
+        rows = rng.standard_normal((*shape, self.problem.dim))
+        rows *= self.length / ((1 + 1e-12) * np.linalg.norm(rows, axis=-1, keepdims=True))
+        return rows, rng.choice([-1.0, 1.0], shape) * rng.choice([0.0, 1.0, self.far], shape)
+
+    def holding(self, background: Background, record: Record, agent: int, index: int) -> Any:
+        features, responses = (np.array(array, float) for array in background)
+        features[agent, index], responses[agent, index] = record
+        return replace(self.problem, features=features[None], responses=responses[None])
+
+
+UNIVERSE = LassoUniverse

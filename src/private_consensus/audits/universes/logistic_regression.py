@@ -1,0 +1,60 @@
+"""Data sets of logistic regression: rows of norm at most 1, and labels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from private_consensus.core.problems.logistic_regression import LogisticRegression
+
+from . import Background, Record, Universe
+
+
+class LogisticUniverse(Universe):
+    """Rows of norm at most 1 and labels in the coding of the problem."""
+
+    def __init__(self, problem: LogisticRegression):
+        super().__init__(problem)
+        self.negative = 0.0 if problem.coding == "zero_one" else -1.0
+
+    def extremes(self) -> list[tuple[Record, Record]]:
+        dim = self.problem.dim
+        diagonal, axis = np.full(dim, dim**-0.5), np.eye(dim)[0]
+        opposite = np.eye(dim)[-1] if self.problem.nonnegative else -axis
+        return [
+            ((diagonal, 1.0), (diagonal, self.negative)),
+            ((axis, 1.0), (opposite, 1.0)),
+            ((axis, self.negative), (opposite, 1.0)),
+            ((axis, 1.0), (0.0 * axis, 1.0)),
+            ((diagonal, 1.0), (diagonal / 2, 1.0)),
+        ]
+
+    def own(self) -> Background:
+        features = self.problem.features.reshape(-1, *self.problem.features.shape[-3:])[0]
+        return features, self.problem.labels.reshape(-1, *self.problem.labels.shape[-2:])[0]
+
+    def random(self, rng: np.random.Generator, *shape: int) -> Background:
+        rows = rng.standard_normal((*shape, self.problem.dim))
+        rows = np.abs(rows) if self.problem.nonnegative else rows
+        rows /= (1 + 1e-12) * np.linalg.norm(rows, axis=-1, keepdims=True)
+        rows *= rng.choice([1.0, rng.random()], (*shape, 1))
+        return rows, rng.choice([1.0, self.negative], shape)
+
+    def holding(self, background: Background, record: Record, agent: int, index: int) -> Any:
+        features, labels = (np.array(array, float) for array in background)
+        counts = self.problem.record_counts
+        features[agent, min(index, int(counts[agent]) - 1)] = record[0]
+        labels[agent, min(index, int(counts[agent]) - 1)] = record[1]
+        padding = np.arange(features.shape[1]) >= counts[:, None]
+        features[padding], labels[padding] = 0.0, self.negative
+        first_run = (0,) * (self.problem.test_labels.ndim - 1)
+        return replace(
+            self.problem, features=features, labels=labels,
+            test_features=self.problem.test_features[first_run],
+            test_labels=self.problem.test_labels[first_run],
+        )  # fmt: skip
+
+
+UNIVERSE = LogisticUniverse
