@@ -42,6 +42,9 @@ COLUMNS = {
         "verdict": "verdict after Holm's adjustment",
         "kind": "kind of test; one of the claim tests",
         "statistic": "statistic that is nearest to failing, in words",
+        "unit": "unit of the statistic, of its interval and of the accepted values",
+        "means": "means over runs that the statistic depends on: of the first series along x, "
+        "then of the second",
         "value": "value of the statistic",
         "low": "lower end of its 95 % interval",
         "high": "upper end of its 95 % interval",
@@ -86,6 +89,8 @@ COLUMNS = {
         "proven": "true if the upper bound is proven",
         "relation": "neighbouring relation",
         "sampling": "sampling of records before a release",
+        "mechanisms": "mechanisms of a run, for each: number x sensitivity, scale of the noise; "
+        "the accountant's input",
         "epsilon_under_assumption": "epsilon if the data satisfy the assumption in the notes",
         "delta_of_guarantee": "delta of the guarantee, where delta is an axis of the experiment",
         "notes": "assumptions and remarks on the releases",

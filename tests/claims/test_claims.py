@@ -528,6 +528,29 @@ def test_differences_and_trends_accept_negative_values():
     assert verdict(close, falling, measurements("two", [-2.0, -4.0, -8.0, -16.0])) == NOT_HELD
 
 
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("below", lambda means: np.log(means[0] / means[1])),
+        ("steadier", lambda means: np.log(means[0] / means[1])),
+        ("difference", lambda means: means[0] - means[1]),
+        ("level", lambda means: means[0]),
+        ("falls", lambda means: means[1] - means[0]),
+        ("slope", lambda means: np.polyfit(np.log(X), np.log(means), 1)[0]),
+        ("trend", lambda means: np.polyfit(X, means, 1)[0]),
+        ("private", lambda means: np.log(means[0] / means[1])),
+    ],
+)
+def test_the_value_of_a_statistic_follows_from_its_published_means(kind, value):
+    compares = kind in ("below", "steadier", "difference")
+    test = Test(
+        kind=kind, series=series(), x="x", **({"against": series("two")} if compares else {})
+    )
+    frames = measurements("one", FALLING), measurements("two", RISING, seed=1)
+    for element in evaluate([test], pl.concat(frames), NO_PRIVACY).elements:
+        assert value(element.means) == pytest.approx(element.value, rel=1e-9)
+
+
 def test_two_series_may_differ_in_either_direction():
     flat = measurements("one", [5.0] * 4)
     test = Test(kind="differs", series=series(), against=series("two"), x="x", tolerance=0.1)

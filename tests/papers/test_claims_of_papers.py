@@ -12,6 +12,7 @@ import pytest
 
 from private_consensus.common.row_filters import selected
 from private_consensus.core import algorithms, problems
+from private_consensus.core.algorithms.base import Analysis
 from private_consensus.reproduction.claims.differences import LABELS
 from private_consensus.reproduction.claims.schema import MAX_WORDS
 
@@ -127,3 +128,21 @@ def test_a_claim_names_each_parameter_without_a_test_at_the_value_of_the_paper(p
                     expected.add(LABELS.get(path, path.rpartition(".")[2]))
         found = claim.differences.split("; ")
         assert {label for label in expected for f in found if f.startswith(label)} == expected, name
+
+
+def test_the_setting_states_the_runs_of_a_claim_that_its_figure_does_not_show(plan):
+    claims = {name: claim for key in plan.papers for name, claim in plan.claims(key).items()}
+    for name, claim in claims.items():
+        tests = claim.variants[claim.primary_variant].tests if claim.variants else []
+        cells = {(s.experiment, s.method) for test in tests for s in test.all_series}
+        shown = {experiment for experiment, _ in plan.cells_of(claim.figure)}
+        is_hidden = not {experiment for experiment, _ in cells} <= shown
+        stated = re.findall(
+            r"([\d,]+|one) runs? of (\w+)", claim.setting.partition("the figure")[0]
+        )
+        if not is_hidden or claim.untested or claim.untestable:
+            assert not stated, name
+            continue
+        random = {(e, m) for e, m in cells if not issubclass(algorithms.load(m), Analysis)}
+        runs = {experiment: f"{plan.cell(experiment, m)['runs']:,}" for experiment, m in random}
+        assert dict(map(reversed, stated)) == {e: "one" for e, _ in cells} | runs, name

@@ -1,10 +1,14 @@
 """Test that releases give one loss per iteration and that errors name invalid arguments."""
 
+import re
+
 import numpy as np
 import pytest
 
 from private_consensus.common.errors import InvalidInput
-from private_consensus.privacy import Release, Sampling, exact, pure
+from private_consensus.privacy import Release, Sampling, account, exact, pure
+
+NUMBER = r"([\w.+-]+)"
 
 
 def test_losses_are_sensitivity_over_scale_for_each_iteration():
@@ -20,6 +24,23 @@ def test_losses_are_infinite_without_noise_and_zero_without_sensitivity():
     assert Release("gaussian", 1.0, np.inf).losses().tolist() == [0.0]
     assert exact().losses().tolist() == [np.inf]
     assert exact(0).losses().tolist() == [0.0]
+
+
+@pytest.mark.parametrize("scale", [0.5, [2.0, 1.0, 2.0], np.linspace(1.0, 4.0, 9)])
+@pytest.mark.parametrize(("mechanism", "delta"), [("gaussian", 1e-6), ("laplace", 0.0)])
+def test_the_text_of_a_release_has_all_numbers_of_the_accountant(mechanism, delta, scale):
+    release = Release(mechanism, 0.3, scale, count=2)
+    name, _, text = str(release).partition(": ")
+    total = 0 if mechanism == "laplace" else 1
+    if sums := re.search(
+        f"sum of losses {NUMBER}, root of the sum of their squares {NUMBER}", text
+    ):
+        parsed = [Release(name, float(sums[1 + total]), 1.0)]
+    else:
+        parts = re.findall(f"{NUMBER} x sensitivity {NUMBER}, scale {NUMBER}", text)
+        parsed = [Release(name, float(s), float(b), count=int(n)) for n, s, b in parts]
+    expected = account([release], delta).epsilon
+    assert account(parsed, delta).epsilon == pytest.approx(expected, rel=1e-8)
 
 
 def test_each_mechanism_has_its_norm():

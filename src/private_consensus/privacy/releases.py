@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -26,6 +28,8 @@ ROUNDING = 1e-12
 """Relative difference below which two losses count as equal."""
 MAX_COUNT = 10**12
 """Largest number of releases; a larger one is treated as an input error."""
+MAX_LISTED = 4
+"""Largest number of pairs of sensitivity and scale that the text of a release lists."""
 
 
 @dataclass(frozen=True)
@@ -302,6 +306,41 @@ class Release:
 
     def _pair(self):
         return self.sensitivity, self.scale
+
+    def __str__(self) -> str:
+        """Describe the release, such as ``gaussian: 100 x sensitivity 0.02, scale 0.5``.
+
+        Iterations with equal numbers are counted together. More than :data:`MAX_LISTED` different
+        pairs of sensitivity and scale are described by their ranges, the sum of the
+        :meth:`losses` (pure epsilon) and the root of the sum of their squares (mu of a Gaussian).
+        """
+        sampled = self.sampling and f", {self.sampling.kind} at rate {self.sampling.rate:.10g}"
+        return f"{self.mechanism}: {self._numbers()}{sampled or ''}"
+
+    def _numbers(self) -> str:
+        if self.profile is not None:
+            return f"{self.count} x {self.profile}"
+        names = _NEEDED[self.mechanism]
+        series = np.broadcast_arrays(*(np.atleast_1d(getattr(self, name)) for name in names))
+        counts = Counter(zip(*(values.tolist() for values in series), strict=True))
+        if len(counts) <= MAX_LISTED:
+            return " | ".join(
+                f"{self.count * count} x {_described(names, numbers)}"
+                for numbers, count in counts.items()
+            )
+        losses = self.losses()
+        sums = self.count * losses.sum(), np.sqrt(self.count * np.sum(losses**2))
+        return (
+            f"{self.count * len(losses)} x {_described(names, series)}, "
+            f"{_described(('sum of losses', 'root of the sum of their squares'), sums)}"
+        )
+
+
+def _described(names: Sequence[str], numbers: Sequence[Any]) -> str:
+    """Return names with numbers, or with ranges of numbers, such as "scale 0.5 to 2"."""
+    ends = [(f"{np.min(values):.10g}", f"{np.max(values):.10g}") for values in numbers]
+    texts = (low if low == high else f"{low} to {high}" for low, high in ends)
+    return ", ".join(f"{name} {text}" for name, text in zip(names, texts, strict=True))
 
 
 _NUMBERS = {"sensitivity", "scale", "epsilon"}

@@ -34,16 +34,16 @@ from ..reading import Results, Row
 FIXED = (
     "experiment", "algorithm", "variant", "interpretation", "delta", "epsilon_claimed",
     "epsilon_formula", "epsilon_accountant", "accountant", "proven", "relation", "sampling",
-    "unaccounted_data_use", "verdict", "source", "errata", "epsilon_empirical", "audit", "steps",
-    "epsilon_under_assumption", "notes", "epsilon_lower", "lower_bound_method", "bound_gap_reason",
-    "audit_verdict", "audit_findings",
+    "mechanisms", "unaccounted_data_use", "verdict", "source", "errata", "epsilon_empirical",
+    "audit", "steps", "epsilon_under_assumption", "notes", "epsilon_lower", "lower_bound_method",
+    "bound_gap_reason", "audit_verdict", "audit_findings",
 )  # fmt: skip
 """Columns of each privacy table; all others are varied parameters."""
 
 LEADING_COLUMNS = ("experiment", "algorithm", "variant", "interpretation")
 TRAILING_COLUMNS = (
     "delta", "epsilon_claimed", "epsilon_formula", "epsilon_accountant", "proven", "verdict",
-    "accountant", "relation", "sampling", "unaccounted_data_use", "notes",
+    "accountant", "relation", "mechanisms", "sampling", "unaccounted_data_use", "notes",
 )  # fmt: skip
 """Columns of the CSV file with all settings, before and after the varied parameters."""
 

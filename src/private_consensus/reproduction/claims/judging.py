@@ -72,6 +72,8 @@ class Element:
         Standard error, and skewness of the pseudo-values (see :mod:`.intervals`).
     is_step : bool
         True for a change over a part of the grid of a monotone claim, which confirms nothing.
+    means : tuple of float
+        Means over runs that the statistic depends on.
     """
 
     kind: str
@@ -84,6 +86,7 @@ class Element:
     error: float
     skewness: float
     is_step: bool = False
+    means: tuple[float, ...] = ()
 
     @property
     def slack(self) -> float:
@@ -255,6 +258,7 @@ class Judgement:
         remaining = states if p == NEVER else self.states(self.ends(p / level_divisor))
         kinds = np.repeat([estimate.test.kind for estimate in self.parts], self.sizes)
         names = [name for estimate in self.parts for name in estimate.names]
+        means = [mean for estimate in self.parts for mean in estimate.means]
         moments = (
             np.concatenate([getattr(estimate, key) for estimate in self.parts])
             for key in ("error", "skewness")
@@ -262,11 +266,11 @@ class Judgement:
         elements = tuple(
             Element(
                 str(kind), name, float(v), float(lo), float(hi), (float(a), float(b)), str(s),
-                float(error), float(skewness), bool(is_step),
+                float(error), float(skewness), bool(is_step), tuple(mean.tolist()),
             )
-            for kind, name, v, lo, hi, (a, b), s, error, skewness, is_step in zip(
+            for kind, name, v, lo, hi, (a, b), s, error, skewness, is_step, mean in zip(
                 kinds, names, self.value, *ends, self.accept, states, *moments, self.is_step,
-                strict=True,
+                means, strict=True,
             )
         )  # fmt: skip
         below = remaining if p == NEVER else self.states(self.ends(p * (1 - 1e-6) / level_divisor))

@@ -54,6 +54,9 @@ class Estimates:
     is_step : ndarray of bool, [elements]
         True for changes over a part of the grid of a monotone claim, which can contradict it but
         confirm nothing.
+    means : list of ndarray, [elements]
+        Means over runs that each statistic depends on, of the first series along x and then of the
+        second. They are standard deviations, arrivals or epsilons for the kinds that compare these.
     """
 
     test: Test
@@ -65,6 +68,7 @@ class Estimates:
     runs: int
     ends: Callable[[float], tuple[np.ndarray, np.ndarray]]
     is_step: np.ndarray
+    means: list[np.ndarray]
 
     @property
     def strict(self) -> bool:
@@ -145,6 +149,12 @@ RATIO_TESTS = {
     "ratio", "differs", "reaches_earlier", "private", "tight",
 }  # fmt: skip
 """Kinds of test whose statistic is the logarithm of a ratio."""
+UNITS = {
+    **dict.fromkeys(RATIO_TESTS, "logarithm of a ratio"), "slope": "exponent",
+    **dict.fromkeys(("trend", "steady"), "measure per unit of x"),
+    **dict.fromkeys(("falls", "level", "difference"), "measure"),
+}  # fmt: skip
+"""Unit of the statistic of each kind."""
 
 
 def logarithmic(test: Test) -> bool:
@@ -334,6 +344,8 @@ def _linear(
     For the kind ``differs``, the estimates are absolute values. The ends for a step of a monotone
     claim are two lower limits: at a level for all steps together, and at 5 % for this step alone.
     """
+    levels = values.std(1) if test.kind == "steadier" else values.mean(1)
+    means = [levels[weights != 0] for weights in matrix]
     infinite = np.isinf(values).any(1)
     values = np.minimum(values, HUGE)
     scale = _log if logarithmic(test) else np.asarray
@@ -357,7 +369,9 @@ def _linear(
 
     reported = np.abs(value) if test.kind == "differs" else value
     regions_array = np.array(regions)
-    return Estimates(test, names, reported, regions_array, error, skewness, runs, ends, is_step)
+    return Estimates(
+        test, names, reported, regions_array, error, skewness, runs, ends, is_step, means
+    )
 
 
 def _without_sign(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -405,7 +419,9 @@ def _arrival_ratio(
     accept, unknown = np.array([(-np.inf, 0.0)] * len(names)), np.full(len(names), np.nan)
     ratio = np.log(times[0] / times[1])
     no_steps = np.zeros(len(names), bool)
-    return Estimates(test, names, ratio, accept, unknown, unknown, size, ends, no_steps)
+    return Estimates(
+        test, names, ratio, accept, unknown, unknown, size, ends, no_steps, list(times.T)
+    )
 
 
 def _goal(test: Test, logs: np.ndarray, group: np.ndarray) -> np.ndarray:
@@ -437,9 +453,11 @@ def _privacy(test: Test, privacy: pl.DataFrame) -> Estimates:
     region = (-slack if test.kind == "tight" else -np.inf, slack)
     accept = np.array([region] * len(names))
     exact = np.zeros(len(names))
+    means = frame.select("epsilon_accountant", "epsilon_claimed").to_numpy()
     return Estimates(
-        test, names, accounted, accept, exact, exact, 1, lambda alpha: (lower, upper), exact != 0
-    )
+        test, names, accounted, accept, exact, exact, 1, lambda alpha: (lower, upper), exact != 0,
+        list(means),
+    )  # fmt: skip
 
 
 def _without_rounding(excess: np.ndarray) -> np.ndarray:

@@ -18,10 +18,11 @@ from .intervals import limits
 from .judging import EXACT_KINDS, NEVER, Element, Verdict, evaluate
 from .schema import Claim, Test, TestedVariant
 from .selection import CURVE, rows_for
+from .statements import UNITS
 from .words import CONFIRMED, CONTRADICTED, TIED, UNDECIDED, UNTESTABLE, UNTESTED, combined
 
 STATISTIC = {
-    **dict.fromkeys(("kind", "statistic"), pl.String),
+    **dict.fromkeys(("kind", "statistic", "unit", "means"), pl.String),
     **dict.fromkeys(("value", "low", "high", "accept_low", "accept_high"), pl.Float64),
     **dict.fromkeys(("error", "skewness"), pl.Float64),
 }  # fmt: skip
@@ -213,7 +214,13 @@ def _numbers(verdict: Verdict) -> dict[str, Any]:
 
 def _statistic(element: Element) -> dict[str, Any]:
     ends = dict(zip(("accept_low", "accept_high"), element.accept, strict=True))
-    numbers = {**vars(element), **ends, "statistic": element.name}
+    numbers = {
+        **vars(element),
+        **ends,
+        "statistic": element.name,
+        "unit": UNITS.get(element.kind, ""),
+        "means": ", ".join(f"{mean:.9g}" for mean in element.means),
+    }
     return _defined({key: numbers[key] for key in STATISTIC})
 
 

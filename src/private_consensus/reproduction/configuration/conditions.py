@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from private_consensus.core import algorithms
+from private_consensus.core.algorithms.base import Analysis
+
 from ..data import PREPARATIONS
 from ..data.catalogue import entry
 
@@ -84,13 +87,14 @@ def conditions_of(plan: Plan, figure: str) -> str:
 def setting_of(plan: Plan, claim: Claim) -> str:
     """Describe the settings that the primary variant of a claim tests, in one line.
 
-    An example is ``Adult; epsilon = 1, delta = 1e-05, N = 10; ring; T = 50``.
+    An example is ``Adult; epsilon = 1, delta = 1e-05, N = 10; ring; T = 50``. The line names the
+    experiments with their numbers of runs if the figure does not show all of these runs.
     """
     variant = claim.variants.get(claim.primary_variant)
+    tested_series = [s for test in (variant.tests if variant else []) for s in test.all_series]
     settings = [
         setting
-        for test in (variant.tests if variant else [])
-        for series in test.all_series
+        for series in tested_series
         for setting in plan.cell(series.experiment, series.method)["settings"]
         if setting["variant"] == series.variant and _matches(setting["columns"], series.where)
     ]
@@ -106,7 +110,34 @@ def setting_of(plan: Plan, claim: Claim) -> str:
     budget = f"{epsilon}, {delta or 'delta = 0'}" if epsilon else NO_EPSILON
     graphs = {GRAPHS.get(name := s["network"]["name"], name) for s in settings}
     network = f"{agents}, {' and '.join(sorted(graphs))}" if agents else ""
-    return "; ".join(filter(None, [_data_text(tested), budget, network, horizon]))
+    cells = [(series.experiment, series.method) for series in tested_series]
+    runs = _runs_text(plan, claim, cells)
+    return "; ".join(filter(None, [_data_text(tested), budget, network, horizon, runs]))
+
+
+def _runs_text(plan: Plan, claim: Claim, cells: Sequence[tuple[str, str]]) -> str:
+    """Name the runs that decide a claim, if the figure of the claim does not show all of them."""
+    decisive, shown = (_run_counts(plan, used) for used in (cells, plan.cells_of(claim.figure)))
+    if decisive.keys() <= shown.keys() or claim.untested or claim.untestable:
+        return ""
+    verb = "illustrated" if claim.theorems else "decided"
+    counts = ", ".join(f"{_runs(count)} of {name}" for name, count in decisive.items())
+    in_figure = " or ".join(map(_runs, sorted(set(shown.values()))))
+    return f"{verb} by {counts}; the figure shows {in_figure} of {', '.join(shown)}"
+
+
+def _run_counts(plan: Plan, cells: Iterable[tuple[str, str]]) -> dict[str, int]:
+    """Return the number of runs of each experiment of some cells."""
+    counts: dict[str, int] = {}
+    for experiment, method in cells:
+        is_exact = issubclass(algorithms.load(method), Analysis)
+        runs = 1 if is_exact else plan.cell(experiment, method)["runs"]
+        counts[experiment] = max(runs, counts.get(experiment, 0))
+    return counts
+
+
+def _runs(count: int) -> str:
+    return "one run" if count == 1 else f"{count:,} runs"
 
 
 def _curves(plan: Plan, figure: str) -> Iterator[CurveConditions]:

@@ -325,6 +325,7 @@ def _privacy_row(
         "proven": guarantee.proven,
         "relation": str(algorithm.relation),
         "sampling": "; ".join(str(r.sampling) for r in releases if r.sampling) or "none",
+        "mechanisms": "; ".join(map(str, releases)) or "none",
         "epsilon_under_assumption": float(epsilon_if_assumed),
         "notes": "; ".join(dict.fromkeys(r.note for r in [*releases, *(assumed or [])] if r.note)),
     }
