@@ -1,10 +1,17 @@
 """Test the audit of every algorithm of the registry at its small example."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from private_consensus import Budget, Streams, algorithms, networks
-from private_consensus.audits.auditing import audit
+from private_consensus.audits.auditing import audit, audit_calibrated
 from private_consensus.audits.examples import example_names, examples, logistic_regression
+from private_consensus.audits.universes import module_of
+from private_consensus.core.algorithms.base import parameters
+from private_consensus.core.problems.logistic_regression import LogisticRegression
+from worlds import world
 
 NOT_AUDITED = {"admm", "dgd", "logistic", *algorithms.ANALYSES}
 """Algorithms without noise, and analyses of other algorithms."""
@@ -29,3 +36,38 @@ def test_a_graph_with_pairs_of_agents_without_an_edge(name):
 
 def test_every_algorithm_is_audited_or_not_private():
     assert sorted([*example_names(), *NOT_AUDITED]) == algorithms.names()
+
+
+@pytest.mark.parametrize("name", ["decor", "dvp", "local_training", "p_admm", "pp_admm"])
+def test_half_of_the_sensitivity_of_logistic_regression_is_named(name):
+    noisy, problem, network, horizon = world(name)
+
+    class Halved(type(noisy)):
+        def mechanisms(self, *arguments):
+            return {n: halved(m) for n, m in super().mechanisms(*arguments).items()}
+
+    result = audit_calibrated(Halved(**parameters(noisy)), problem, network, horizon, 1e-5, pairs=8)
+    assert result.verdict == "understated", result
+
+
+def halved(mechanism):
+    values = mechanism.sensitivity
+    half = [0.5 * value for value in values] if isinstance(values, list) else 0.5 * values
+    return replace(mechanism, sensitivity=half)
+
+
+@pytest.mark.parametrize("dim", [2, 5])
+@pytest.mark.parametrize("nonnegative", [False, True])
+@pytest.mark.parametrize("coding", ["signed", "zero_one"])
+def test_opposite_records_attain_the_change_of_the_gradient(coding, nonnegative, dim):
+    rows, labels = np.zeros((1, 1, dim)), np.ones((1, 1))
+    options = {"coding": coding, "nonnegative": nonnegative}
+    problem = LogisticRegression(rows, labels, rows[0], labels[0], 0.5, 0.1, **options)
+    universe = module_of(problem).UNIVERSE(problem)
+    for first, second, far in universe.opposites():
+        gradients = [
+            universe.holding(universe.own(), record, 0, 0).gradient(far[None])
+            for record in (first, second)
+        ]
+        change = np.linalg.norm(gradients[0] - gradients[1]) / problem.record_change("l2")
+        assert 0.99 < change <= 1 + 1e-9

@@ -207,14 +207,14 @@ def audit_calibrated(
     search = Search(algorithm, problem, network, horizon, pairs, seed)
     streams = Streams(secret_root(seed), (0,))
 
-    def executed(data: Any, releases: Any) -> Execution:
+    def executed(data: Any, releases: Any, push: Any = None) -> Execution:
         with np.errstate(all="ignore"):
-            return execute(algorithm, data, network, horizon, streams, releases)
+            return execute(algorithm, data, network, horizon, streams, releases, push)
 
     with two_workers(executed) as (first_worker, second_worker):
         for pair in search.pairs():
             try:
-                first_worker.submit(pair.first, None)
+                first_worker.submit(pair.first, None, pair.push)
                 recorded = first_worker.result()
                 second_worker.submit(pair.second, recorded.releases)
                 first_worker.submit(pair.first, recorded.releases)
@@ -262,6 +262,11 @@ class _Findings:
         self.pairs += 1
         self.attacked.add(pair.agent)
         self.latest = {}
+        failure = recorded.refusal or recorded.error or replayed.error
+        if failure and pair.push is not None:
+            # Outputs far from 0 may exceed the range of a solver, or the resolution of a query.
+            self.error = self.error or failure
+            return
         if recorded.refusal:
             self.refusal = self.refusal or recorded.refusal
             return

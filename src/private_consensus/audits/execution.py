@@ -13,7 +13,7 @@ from private_consensus.core.algorithms.base import INTERNAL, Algorithm, Internal
 from private_consensus.core.handlers import Leak, Recording, Replaying, Running
 from private_consensus.core.networks import Network
 from private_consensus.core.randomness import Streams
-from private_consensus.privacy.mechanisms import Mechanism, Recorded, sizes_of
+from private_consensus.privacy.mechanisms import Mechanism, Recorded, Temporal, sizes_of
 
 from .frozen import freeze
 from .network import RecordingNetwork
@@ -93,6 +93,7 @@ def execute(
     horizon: int,
     streams: Streams,
     releases: list[Recorded] | None = None,
+    push: np.ndarray | None = None,
 ) -> Execution:
     """Execute an algorithm, and record it or replay recorded outputs.
 
@@ -110,6 +111,8 @@ def execute(
         Random streams of the runs.
     releases : list of Recorded, optional
         Releases to replay; None to record an execution.
+    push : ndarray, shape (dim,), optional
+        Vector that is added to all noise of a recorded execution, with alternating signs.
 
     Returns
     -------
@@ -121,7 +124,7 @@ def execute(
         result.declaration = freeze(dict(declared))
         arguments = declared, problem, streams, np.array([horizon])
         if releases is None:
-            handler: Running = AuditRecording(*arguments)
+            handler: Running = AuditRecording(*arguments, push=push)
             result.releases = handler.releases
         else:
             handler = Replaying(*arguments, releases=releases)
@@ -140,7 +143,31 @@ def execute(
 
 
 class AuditRecording(Recording):
-    """Recording that refuses queries which their mechanism cannot protect."""
+    """Recording that refuses queries which their mechanism cannot protect.
+
+    Parameters
+    ----------
+    push : ndarray, shape (dim,), optional
+        Vector that is added to all noise, so that models become large, with alternating signs: a
+        guarantee holds for all outputs.
+    """
+
+    def __init__(self, *args: Any, push: np.ndarray | None = None):
+        super().__init__(*args)
+        self.push = push
+
+    def prepare(self, name):
+        mechanism, unit = super().prepare(name)
+        if self.push is None or not np.min(scale := mechanism.unit_scale(self.t)) > 0:
+            return mechanism, unit
+        # Sums of earlier outputs, such as models, change their signs in each iteration.
+        push = (-1) ** self.t * (1 if self.t == 1 else 2) * self.push / np.min(scale)
+        if isinstance(mechanism, Temporal):
+            unit = (*unit[:-1], unit[-1] + push)
+        elif isinstance(unit, np.ndarray) and unit.shape[-1] == len(push):
+            unit = unit + push
+        self.latest["noise", name] = unit
+        return mechanism, unit
 
     def release(self, name: str, query: Any, where: np.ndarray | None) -> Any:
         mechanism = self.mechanisms.get(name)

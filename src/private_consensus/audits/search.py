@@ -15,13 +15,17 @@ from .universes import STYLES, Background, Record, Universe, module_of
 
 
 class Pair(NamedTuple):
-    """Two neighbouring data sets, the attacked agent, and their description."""
+    """Two neighbouring data sets, the attacked agent, and their description.
+
+    ``push`` is a vector that is added to the noise of the recorded execution, if any.
+    """
 
     first: Any
     second: Any
     agent: int
     text: str
     proposal: Any = None
+    push: np.ndarray | None = None
 
 
 class Proposal(NamedTuple):
@@ -87,23 +91,37 @@ class Search:
             yield from self._stated()
             return
         universe = module_of(self.problem).UNIVERSE(self.problem)
-        proposals = self._proposals(universe)
-        climbs_from = self.count // 2
+        proposals, opposites = self._proposals(universe), universe.opposites()
+        ordinary = self.count - self.count // 4
         for number in range(self.count):
-            if number >= climbs_from and self.best is not None and number % 2:
-                proposal = self._climbed(universe, self.best[1])
+            if number >= ordinary and opposites:
+                yield self._far_pair(universe, next(proposals), opposites, number - ordinary)
+            elif number >= ordinary // 2 and self.best is not None and number % 2:
+                yield self._pair(universe, self._climbed(universe, self.best[1]))
             else:
-                proposal = next(proposals)
-            first, second = (
-                universe.holding(
-                    self._background(universe, proposal, record),
-                    record,
-                    proposal.agent,
-                    proposal.index,
-                )
-                for record in (proposal.first, proposal.second)
+                yield self._pair(universe, next(proposals))
+
+    def _pair(self, universe: Universe, proposal: Proposal) -> Pair:
+        first, second = (
+            universe.holding(
+                self._background(universe, proposal, record),
+                record,
+                proposal.agent,
+                proposal.index,
             )
-            yield Pair(first, second, proposal.agent, proposal.text, proposal)
+            for record in (proposal.first, proposal.second)
+        )
+        return Pair(first, second, proposal.agent, proposal.text, proposal)
+
+    def _far_pair(
+        self, universe: Universe, proposal: Proposal, opposites: list, number: int
+    ) -> Pair:
+        """Return a pair whose gradients are opposite, and the vector that makes models large."""
+        first, second, push = opposites[number % len(opposites)]
+        text = f"opposite records of agent {proposal.agent}, outputs far from 0"
+        pair = self._pair(universe, proposal._replace(first=first, second=second, text=text))
+        sign = (-1) ** (number + number // len(opposites))
+        return pair._replace(push=sign * push)
 
     def _background(self, universe: Universe, proposal: Proposal, record: Record) -> Background:
         """Return the background; if all records of an agent may change, they are copies of one."""

@@ -45,6 +45,16 @@ class Universe(ABC):
     def extremes(self) -> list[tuple[Record, Record]]:
         """Return pairs of records that change gradients by much, or in an unusual way."""
 
+    def opposites(self) -> list[tuple[Record, Record, np.ndarray]]:
+        """Return pairs of records with nearly opposite gradients at models far along a vector.
+
+        Returns
+        -------
+        list of tuple
+            Two records, and a vector of models at which gradients have their largest norms.
+        """
+        return []
+
     @abstractmethod
     def own(self) -> Background:
         """Return the records of the problem, arrays [agents, records, ...]."""

@@ -12,6 +12,11 @@ from private_consensus.core.problems.logistic_regression import LogisticRegressi
 from . import Background, Record, Universe
 
 
+FAR_MODEL, SMALL_ANGLE = 1e3, 0.05
+"""Norm of models at which gradients of the logistic loss have their largest norms, and half the
+angle between two rows."""
+
+
 class LogisticUniverse(Universe):
     """Rows of norm at most 1 and labels in the coding of the problem."""
 
@@ -30,6 +35,30 @@ class LogisticUniverse(Universe):
             ((axis, 1.0), (0.0 * axis, 1.0)),
             ((diagonal, 1.0), (diagonal / 2, 1.0)),
         ]
+
+    def opposites(self) -> list[tuple[Record, Record, np.ndarray]]:
+        dim, axes = self.problem.dim, np.eye(self.problem.dim)
+        if dim < 2:
+            return []
+        diagonal = np.full(dim, dim**-0.5)
+        if self.negative == 0 and self.problem.nonnegative:
+            # Records with label 0 have no gradient, and rows cannot be opposite.
+            rows = axes[: dim // 2].sum(0), axes[dim // 2 :].sum(0)
+            first, second = ((row / np.linalg.norm(row), 1.0) for row in rows)
+            return [(first, second, -FAR_MODEL * diagonal)]
+        # Two rows without negative entries next to a middle row, and opposite labels or signs.
+        angle = min(SMALL_ANGLE, dim**-0.5)
+        cos, sin = np.cos(angle), np.sin(angle)
+        middles = [
+            (cos * axes[0] + sin * axes[-1], cos * axes[-1] - sin * axes[0]),
+            (diagonal, (axes[-1] - axes[0]) * 0.5**0.5),
+        ]
+        pairs = []
+        for middle, across in middles:
+            row, other = cos * middle - sin * across, cos * middle + sin * across
+            second = (-other, 1.0) if self.negative == 0 else (other, self.negative)
+            pairs.append(((row, 1.0), second, FAR_MODEL * across))
+        return pairs
 
     def own(self) -> Background:
         features = self.problem.features.reshape(-1, *self.problem.features.shape[-3:])[0]
