@@ -67,6 +67,22 @@ def test_published_tables_and_answer_are_those_of_the_published_runs():
     assert answer(means) in readme
 
 
+def test_published_thresholds_are_those_of_the_published_runs():
+    means, losses = published(ROOT / "results" / "reference" / "comparison")
+    by_cell = losses.group_by(*CELL, "problem", "algorithm", "kind").agg(pl.col("value").mean())
+    for row in comparison.thresholds(means).iter_rows(named=True):
+        setting = by_cell.filter(
+            *(pl.col(key) == row[key] for key in ("problem", "agents", "records"))
+        )
+        best = setting.filter(kind=row["kind"]).group_by("epsilon").agg(pl.col("value").min())
+        pairs = best.join(setting.filter(algorithm=row["algorithm"]), on="epsilon").sort("epsilon")
+        beats = (pairs["value"] < pairs["value_right"]).to_list()
+        # A larger epsilon does not lose again, so that the smallest one answers the question.
+        assert beats == [
+            row["epsilon"] is not None and e >= row["epsilon"] for e in pairs["epsilon"]
+        ]
+
+
 def test_parameters_are_those_of_the_other_data_set(runs):
     corner = comparison.transferred(runs).filter(experiment=MEANS[0])
     others = runs.filter(experiment=MEANS[1])

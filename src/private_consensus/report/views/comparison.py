@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ from private_consensus.common.spreadsheets import markdown as escaped
 from private_consensus.common.spreadsheets import markdown_table
 from private_consensus.privacy.safe_digits import rounded_up
 from private_consensus.reproduction.comparison import (
-    CELL,
     EXPECTED_RUNS,
     KINDS,
     PUBLIC,
@@ -45,12 +45,23 @@ def page(results: Results) -> dict[str, Any]:
     if results.comparison is None:
         return {"answer": "", "tables": [], "note": ""}
     means, losses = published(results.comparison)
-    return {"answer": answer(means), "tables": tables(means, losses), "note": NOTE}
+    return {"answer": answer(means), "tables": tables(means, losses), "note": note(means)}
 
 
 def published(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Read mean losses per cell, and losses per run, from a folder."""
     return rows_of(folder / "means.parquet"), rows_of(folder / "losses.parquet")
+
+
+def note(means: pl.DataFrame) -> str:
+    """Explain the tables, and state how well models learn without privacy."""
+    origin = means.filter(metric="excess_loss", algorithm="no data")
+    lowest = math.log(2) - origin.group_by("problem").agg(pl.col("loss").mean())["loss"]
+    return (
+        f"{NOTE} The minimiser of the private records of a logistic regression has a loss per "
+        f"record of {lowest.min():.2f} to {lowest.max():.2f} by problem, the origin "
+        f"{math.log(2):.2f}."
+    )
 
 
 def answer(means: pl.DataFrame) -> str:
@@ -68,16 +79,20 @@ def answer(means: pl.DataFrame) -> str:
             f"{secret['method'][0]} if agents share secrets, which divides the loss by "
             f"{lowest / secret['ratio'][0]:.2g}."
         )
-    logistic = means.filter(metric="excess_loss")
-    private = logistic.filter(kind=KINDS[0]).group_by(CELL).agg(lowest=pl.col("loss").min())
-    public = logistic.filter(algorithm=SAMPLE).join(private, on=CELL).sort("epsilon")
-    beaten = [
-        f"{sum(rows['lowest'] < rows['loss'])} of {rows.height} cells at epsilon = {epsilon:g}"
-        for (epsilon,), rows in public.group_by("epsilon", maintain_order=True)
-    ]
+    smallest = thresholds(means.filter(metric="excess_loss"))
+    smallest = smallest.filter(kind=KINDS[0], algorithm=SAMPLE)
+    smallest = smallest.with_columns(size=pl.col("records").rank("dense").over("problem"))
+    beaten = []
+    for _, rows in smallest.sort("size").group_by("size", maintain_order=True):
+        epsilons = map(_number, rows["epsilon"].unique().sort(nulls_last=True))
+        suffix = " or more" * (rows["records"].n_unique() > 1)
+        records = f"{rows['records'].min():,}{suffix}"
+        beaten.append(
+            f"from epsilon = {_listed([*epsilons], 'or')} if agents hold {records} records"
+        )
     sentences.append(
-        f"Without shared secrets, the best of them has a lower loss than a model of {SAMPLE} in "
-        f"{_listed(beaten)}."
+        "For logistic regression without shared secrets, the best method has a lower loss than a "
+        f"model of {SAMPLE} {_listed(beaten)}, depending on the problem."
     )
     return " ".join(sentences)
 
@@ -108,7 +123,10 @@ def tables(means: pl.DataFrame, losses: pl.DataFrame) -> list[dict[str, Any]]:
     columns = [(k, kind) for kind in KINDS[:2] for k in PUBLIC]
     rows = [
         [problem, f"{agents}", f"{records:,}"]
-        + [_epsilon(of_problem, f"{k} public records", kind) for k, kind in columns]
+        + [
+            _number(of_problem.filter(algorithm=f"{k} public records", kind=kind)["epsilon"].item())
+            for k, kind in columns
+        ]
         for (problem, agents, records), of_problem in beaten.group_by(keys, maintain_order=True)
     ]
     titles = [*keys, *(f"{k}{'*' * (kind == KINDS[1])}" for k, kind in columns)]
@@ -146,7 +164,8 @@ def tuning(means: pl.DataFrame) -> dict[str, Any]:
 
 def markdown(means: pl.DataFrame, losses: pl.DataFrame) -> str:
     """Write answer, figure and tables as Markdown."""
-    parts = ["# Which method should I use?", answer(means), "![Losses](comparison.svg)", NOTE]
+    heading, figure = "# Which method should I use?", "![Losses](comparison.svg)"
+    parts = [heading, answer(means), figure, note(means)]
     for table in tables(means, losses):
         cells = [[escaped(cell) for cell in row] for row in [table["columns"], *table["rows"]]]
         parts += [f"## {table['title']}", *filter(None, [table.get("note")])]
@@ -158,8 +177,7 @@ def _share(pair: dict[str, Any] | None) -> str:
     return "" if pair is None else f"{pair['share']:.0%} ({pair['decided']}/{pair['cells']})"
 
 
-def _epsilon(rows: pl.DataFrame, baseline: str, kind: str) -> str:
-    epsilon = rows.filter(algorithm=baseline, kind=kind)["epsilon"].item()
+def _number(epsilon: float | None) -> str:
     return "never" if epsilon is None else f"{epsilon:g}"
 
 
