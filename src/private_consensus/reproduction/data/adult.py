@@ -19,7 +19,7 @@ import polars as pl
 from . import surrogates
 from .catalogue import Publisher, aggregates
 from .downloads import Downloads, Unavailable
-from .tables import Protected, Schema
+from .tables import SEX_RACE_AGE, Protected, Schema
 
 FILES = ("adult.data", "adult.test")
 TRAIN, ROWS = 32_561, 48_842
@@ -32,46 +32,13 @@ from ucimlrepo import fetch_ucirepo
 fetch_ucirepo(id=2).data.original.to_csv(sys.argv[1], index=False)
 """
 
+# The aggregates list all columns and all values of the publisher's code book.
+_COLUMNS = aggregates("adult")["columns"]
+
 SCHEMA = Schema(
-    columns=(
-        "age", "workclass", "fnlwgt", "education", "education_num", "marital_status",
-        "occupation", "relationship", "race", "sex", "capital_gain", "capital_loss",
-        "hours_per_week", "native_country", "income",
-    ),
+    columns=(*_COLUMNS, "income"),
     categories={
-        "workclass": (
-            "Federal-gov", "Local-gov", "Never-worked", "Private", "Self-emp-inc",
-            "Self-emp-not-inc", "State-gov", "Without-pay",
-        ),
-        "education": (
-            "10th", "11th", "12th", "1st-4th", "5th-6th", "7th-8th", "9th", "Assoc-acdm",
-            "Assoc-voc", "Bachelors", "Doctorate", "HS-grad", "Masters", "Preschool",
-            "Prof-school", "Some-college",
-        ),
-        "marital_status": (
-            "Divorced", "Married-AF-spouse", "Married-civ-spouse", "Married-spouse-absent",
-            "Never-married", "Separated", "Widowed",
-        ),
-        "occupation": (
-            "Adm-clerical", "Armed-Forces", "Craft-repair", "Exec-managerial",
-            "Farming-fishing", "Handlers-cleaners", "Machine-op-inspct", "Other-service",
-            "Priv-house-serv", "Prof-specialty", "Protective-serv", "Sales", "Tech-support",
-            "Transport-moving",
-        ),
-        "relationship": (
-            "Husband", "Not-in-family", "Other-relative", "Own-child", "Unmarried", "Wife",
-        ),
-        "race": ("Amer-Indian-Eskimo", "Asian-Pac-Islander", "Black", "Other", "White"),
-        "sex": ("Female", "Male"),
-        "native_country": (
-            "Cambodia", "Canada", "China", "Columbia", "Cuba", "Dominican-Republic", "Ecuador",
-            "El-Salvador", "England", "France", "Germany", "Greece", "Guatemala", "Haiti",
-            "Holand-Netherlands", "Honduras", "Hong", "Hungary", "India", "Iran", "Ireland",
-            "Italy", "Jamaica", "Japan", "Laos", "Mexico", "Nicaragua",
-            "Outlying-US(Guam-USVI-etc)", "Peru", "Philippines", "Poland", "Portugal",
-            "Puerto-Rico", "Scotland", "South", "Taiwan", "Thailand", "Trinadad&Tobago",
-            "United-States", "Vietnam", "Yugoslavia",
-        ),
+        **{name: tuple(about) for name, about in _COLUMNS.items() if "quantiles" not in about},
         "income": ("<=50K", ">50K"),
     },
     label="income",
@@ -79,9 +46,7 @@ SCHEMA = Schema(
     # Persons who never worked have no occupation.
     only_incomplete={"workclass": ("Never-worked",)},
     protected={
-        "sex": Protected(column="sex", ones=("Male",), meaning="1 = male"),
-        "race": Protected(column="race", ones=("White",), meaning="1 = white"),
-        "age": Protected(column="age", above=40, meaning="1 = 40 years or older"),
+        **SEX_RACE_AGE,
         "marital_status": Protected(
             column="marital_status",
             ones=("Married-AF-spouse", "Married-civ-spouse", "Married-spouse-absent"),
@@ -92,7 +57,7 @@ SCHEMA = Schema(
         ),
     },
     train=TRAIN,
-)  # fmt: skip
+)
 
 
 def from_mirror(folder: Path) -> pl.DataFrame:

@@ -17,7 +17,7 @@ import polars as pl
 from . import ipums, surrogates
 from .catalogue import Publisher, aggregates
 from .downloads import Downloads
-from .tables import Protected, Schema
+from .tables import Protected, Schema, decoded
 
 ROWS, FEATURES = 38_000, 52
 LABEL = "income_over_300"
@@ -96,12 +96,32 @@ def expand(table: pl.DataFrame) -> pl.DataFrame:
     return SCHEMA.check(table.with_columns(columns))
 
 
-# First and last code of known numbers; other codes are "unknown" or "not in universe".
-KNOWN_CODES = {
-    "OWNERSHIP": (1, 2), "AUTOS": (0, 7), "COMPUTER": (1, 2), "ROOMS": (0, 97), "PERSONS": (1, 97),
-    "NCHILD": (0, 97), "NCHLT5": (0, 97), "AGE": (0, 997), "SEX": (1, 2), "NATIVITY": (1, 2),
-    "HRSWORK1": (0, 997), "DISABLED": (1, 2), "MIGYRS1": (0, 97), "INCTOT": (-9_999_997, 9_999_997),
-}  # fmt: skip
+# Variable of each number, with the first and last known code; others mean unknown.
+NUMBERS = {
+    "ownership": ("OWNERSHIP", 1, 2),
+    "autos": ("AUTOS", 0, 7),
+    "computer": ("COMPUTER", 1, 2),
+    "rooms": ("ROOMS", 0, 97),
+    "persons": ("PERSONS", 1, 97),
+    "children": ("NCHILD", 0, 97),
+    "young_children": ("NCHLT5", 0, 97),
+    "age": ("AGE", 0, 997),
+    "sex": ("SEX", 1, 2),
+    "nativity": ("NATIVITY", 1, 2),
+    "hours": ("HRSWORK1", 0, 997),
+    "disabled": ("DISABLED", 1, 2),
+    "years_resident": ("MIGYRS1", 0, 97),
+    "income": ("INCTOT", -9_999_997, 9_999_997),
+}
+# Variable of each category, whose codes are 1, 2, ... in the order of BLOCKS.
+CATEGORIES = {
+    "region": "REGNBR",
+    "marital_status": "MARST",
+    "religion": "RELIGION",
+    "education": "EDATTAIN",
+    "occupation": "OCCISCO",
+    "class_of_worker": "CLASSWK",
+}
 
 
 def from_ipums(table: pl.DataFrame) -> pl.DataFrame:
@@ -110,50 +130,21 @@ def from_ipums(table: pl.DataFrame) -> pl.DataFrame:
     The table contains employed persons with known hours and a known monthly income, in the currency
     of the census. Other unknown numbers are null; an unknown category has zeros in its block.
     """
-    numbers = {
-        name: pl.when(pl.col(name).is_between(*ends)).then(pl.col(name))
-        for name, ends in KNOWN_CODES.items()
-    }
-    persons = table.with_columns(**numbers).filter(
-        pl.col("EMPSTAT") == 1, pl.col("INCTOT").is_not_null(), pl.col("HRSWORK1").is_not_null()
+    races = dict(zip((10, 20, 30, 40, 51), BLOCKS["race"], strict=True))
+    persons = table.filter(pl.col("EMPSTAT") == 1).select(
+        **{
+            name: pl.when(pl.col(code).is_between(first, last)).then(pl.col(code))
+            for name, (code, first, last) in NUMBERS.items()
+        },
+        **{
+            name: decoded(code, BLOCKS[name], default="Unknown")
+            for name, code in CATEGORIES.items()
+        },
+        race=decoded("RACE", races, default="Unknown"),
     )
-    codes = {
-        "region": "REGNBR",
-        "marital_status": "MARST",
-        "religion": "RELIGION",
-        "education": "EDATTAIN",
-        "occupation": "OCCISCO",
-        "class_of_worker": "CLASSWK",
-    }
-    return expand(
-        COLLAPSED.check(
-            persons.select(
-                **{name: _by_rank(code, BLOCKS[name]) for name, code in codes.items()},
-                race=pl.col("RACE").replace_strict(
-                    {10: "White", 20: "Black", 30: "Indigenous", 40: "Asian", 51: "Brown"},
-                    default="Unknown",
-                    return_dtype=pl.String,
-                ),
-                ownership=pl.col("OWNERSHIP"),
-                autos=pl.col("AUTOS"),
-                computer=pl.col("COMPUTER"),
-                rooms=pl.col("ROOMS").clip(1, 30),
-                persons=pl.col("PERSONS"),
-                children=pl.col("NCHILD"),
-                young_children=pl.col("NCHLT5"),
-                age=pl.col("AGE").clip(upper_bound=100),
-                sex=pl.col("SEX"),
-                nativity=pl.col("NATIVITY"),
-                hours=pl.col("HRSWORK1"),
-                disabled=pl.col("DISABLED"),
-                years_resident=pl.col("MIGYRS1"),
-                **{LABEL: (pl.col("INCTOT") > 300).cast(pl.Int64)},
-            )
-        )
+    workers = persons.drop_nulls(["income", "hours"]).with_columns(
+        pl.col("rooms").clip(1, 30),
+        pl.col("age").clip(upper_bound=100),
+        (pl.col("income") > 300).cast(pl.Int64).alias(LABEL),
     )
-
-
-def _by_rank(column: str, values: tuple[str, ...]) -> pl.Expr:
-    """Convert a column of codes 1, 2, ... to the values in this order."""
-    names = dict(enumerate(values, start=1))
-    return pl.col(column).replace_strict(names, default="Unknown", return_dtype=pl.String)
+    return expand(COLLAPSED.check(workers))

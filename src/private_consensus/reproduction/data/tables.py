@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -30,6 +30,14 @@ class Protected:
         column = pl.col(self.column)
         is_protected = column.is_in(list(self.ones)) if self.above is None else column >= self.above
         return table.select(is_protected.fill_null(False).cast(pl.Int8)).to_series()
+
+
+SEX_RACE_AGE = {
+    "sex": Protected(column="sex", ones=("Male",), meaning="1 = male"),
+    "race": Protected(column="race", ones=("White",), meaning="1 = white"),
+    "age": Protected(column="age", above=40, meaning="1 = 40 years or older"),
+}
+"""Protected attributes of several data sets."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +108,22 @@ class Schema:
             for value in table[column].drop_nulls().unique().sort():
                 arguments.choice(column, value, allowed)
         return table
+
+
+def decoded(
+    codes: str | pl.Expr,
+    values: Sequence[str] | Mapping[int, str],
+    *,
+    first: int = 1,
+    default: str | None = None,
+) -> pl.Expr:
+    """Replace the integer codes of a column by values; other codes become ``default``.
+
+    A sequence has the values of the codes ``first``, ``first`` + 1, ...
+    """
+    codes = pl.col(codes) if isinstance(codes, str) else codes
+    value_of_code = values if isinstance(values, Mapping) else dict(enumerate(values, first))
+    return codes.replace_strict(value_of_code, default=default, return_dtype=pl.String)
 
 
 def encode(

@@ -19,7 +19,7 @@ import polars as pl
 from . import ipums, surrogates
 from .catalogue import Publisher, aggregates
 from .downloads import Downloads
-from .tables import Protected, Schema
+from .tables import SEX_RACE_AGE, Protected, Schema, decoded
 
 MARITAL = (
     "Married", "Married-spouse-absent", "Widowed", "Divorced", "Separated", "Never-married",
@@ -44,10 +44,7 @@ INDUSTRY_CODES = (
 )  # fmt: skip
 
 SCHEMA = Schema(
-    columns=(
-        "age", "sex", "marital_status", "hispanic", "race", "children", "family_size", "tenure",
-        "education", "industry", "employed", "difficulties", "income",
-    ),
+    columns=(*aggregates("us")["columns"], "income"),
     categories={
         "sex": ("Female", "Male"),
         "marital_status": MARITAL,
@@ -60,9 +57,7 @@ SCHEMA = Schema(
     label="income",
     positive=25_000,
     protected={
-        "sex": Protected(column="sex", ones=("Male",), meaning="1 = male"),
-        "race": Protected(column="race", ones=("White",), meaning="1 = white"),
-        "age": Protected(column="age", above=40, meaning="1 = 40 years or older"),
+        **SEX_RACE_AGE,
         "marital_status": Protected(
             column="marital_status",
             ones=("Married", "Married-spouse-absent"),
@@ -70,7 +65,7 @@ SCHEMA = Schema(
         ),
         "employed": Protected(column="employed", ones=(1,), meaning="1 = employed"),
     },
-)  # fmt: skip
+)
 
 NOT_APPLICABLE = "N"
 
@@ -107,11 +102,11 @@ def from_excerpt(table: pl.DataFrame) -> pl.DataFrame:
     return _canonical(
         table.with_columns(numbers.cast(pl.Int64, strict=False)),
         **_SHARED,
-        marital_status=_choose("MSP", dict(enumerate(MARITAL, start=1))),
-        hispanic=_choose("HISP", dict(enumerate(HISPANIC))),
-        tenure=_choose("OWN_RENT", dict(enumerate(TENURE))),
-        education=_choose("EDU", dict(enumerate(EDUCATION, start=1))),
-        industry=_choose("INDP_CAT", dict(enumerate(INDUSTRY))).fill_null(INDUSTRY[-1]),
+        marital_status=decoded("MSP", MARITAL),
+        hispanic=decoded("HISP", HISPANIC, first=0),
+        tenure=decoded("OWN_RENT", TENURE, first=0),
+        education=decoded("EDU", EDUCATION),
+        industry=decoded("INDP_CAT", INDUSTRY, first=0, default="None"),
     )
 
 
@@ -120,18 +115,16 @@ def from_census(persons: pl.DataFrame, houses: pl.DataFrame) -> pl.DataFrame:
 
     Household records are joined to the persons on ``SERIALNO``.
     """
-    group_quarters, owned, rent = TENURE
     schooling = [(1, 1), (2, 3), (4, 11), (12, 15), (16, 16), (17, 17), (18, 19)]
     schooling += [(n, n) for n in range(20, 25)]
-    hispanic = pl.col("HISP").clip(upper_bound=len(HISPANIC))
     return _canonical(
         persons.join(houses, on="SERIALNO", how="left", maintain_order="left"),
         **_SHARED,
-        marital_status=_choose(pl.col("MSP").fill_null(6), dict(enumerate(MARITAL, start=1))),
-        hispanic=_choose(hispanic, dict(enumerate(HISPANIC, start=1))),
-        tenure=_choose("TEN", {1: owned, 2: owned, 3: rent, 4: rent}).fill_null(group_quarters),
+        marital_status=decoded(pl.col("MSP").fill_null(6), MARITAL),
+        hispanic=decoded(pl.col("HISP").clip(upper_bound=len(HISPANIC)), HISPANIC),
+        tenure=decoded("TEN", ("Own", "Own", "Rent", "Rent"), default="Group-quarters"),
         education=_ranges("SCHL", schooling, EDUCATION),
-        industry=_ranges("INDP", INDUSTRY_CODES, INDUSTRY).fill_null(INDUSTRY[-1]),
+        industry=_ranges("INDP", INDUSTRY_CODES, INDUSTRY).fill_null("None"),
     )
 
 
@@ -140,25 +133,24 @@ def from_ipums(table: pl.DataFrame) -> pl.DataFrame:
 
     Unknown values are null: an age of 999, and codes outside the categories.
     """
-    races = {1: "White", 2: "Black", 3: "Native", 4: "Asian-Pacific", 5: "Asian-Pacific"}
-    races |= {6: "Asian-Pacific", 7: "Other", 8: "Two-or-more", 9: "Two-or-more"}
-    married = {1: "Married", 2: "Married-spouse-absent", 3: "Separated", 4: "Divorced"}
-    married |= {5: "Widowed", 6: "Never-married"}
+    races = ("White", "Black", "Native", *["Asian-Pacific"] * 3, "Other", *["Two-or-more"] * 2)
+    married = ("Married", "Married-spouse-absent", "Separated", "Divorced", "Widowed",
+               "Never-married")  # fmt: skip
     # EDUCD: detailed codes grow with attainment.
     schooling = [(0, 2), (10, 12), (13, 29), (30, 61), (62, 63), (64, 64), (65, 80), (81, 90)]
     schooling += [(100, 113), (114, 114), (115, 115), (116, 116)]
     return _canonical(
         table.filter(pl.col("INCTOT") < 9_999_998),
         age=pl.col("AGE").replace(999, None),
-        sex=_choose("SEX", SEX),
-        marital_status=_choose("MARST", married),
-        hispanic=_choose("HISPAN", dict(enumerate(HISPANIC))),
-        race=_choose("RACE", races),
+        sex=decoded("SEX", SEX),
+        marital_status=decoded("MARST", married),
+        hispanic=decoded("HISPAN", HISPANIC, first=0),
+        race=decoded("RACE", races),
         children=pl.col("NCHILD"),
         family_size=pl.col("FAMSIZE"),
-        tenure=_choose("OWNERSHP", dict(enumerate(TENURE))),
+        tenure=decoded("OWNERSHP", TENURE, first=0),
         education=_ranges("EDUCD", schooling, EDUCATION),
-        industry=_ranges("IND", INDUSTRY_CODES, INDUSTRY).fill_null(INDUSTRY[-1]),
+        industry=_ranges("IND", INDUSTRY_CODES, INDUSTRY).fill_null("None"),
         difficulties=_count("DIFFREM", "DIFFPHYS", "DIFFEYE", "DIFFHEAR", yes=2),
         income=pl.col("INCTOT"),
     )
@@ -169,11 +161,6 @@ def _canonical(table: pl.DataFrame, **columns: pl.Expr) -> pl.DataFrame:
     idle = pl.col("industry").is_in(["None", "Unemployed"])
     persons = table.select(**columns).filter(pl.col("income").is_not_null())
     return SCHEMA.check(persons.with_columns(employed=(~idle).cast(pl.Int64)))
-
-
-def _choose(column: str | pl.Expr, values: dict[int, str]) -> pl.Expr:
-    code = pl.col(column) if isinstance(column, str) else column
-    return code.replace_strict(values, default=None, return_dtype=pl.String)
 
 
 def _ranges(column: str, ranges, values: tuple[str, ...]) -> pl.Expr:
@@ -205,13 +192,15 @@ def _make_consistent(
     return columns
 
 
-SEX = {1: "Male", 2: "Female"}
-_RACES_OF_CENSUS = {1: "White", 2: "Black", 3: "Native", 4: "Native", 5: "Native"}
-_RACES_OF_CENSUS |= {6: "Asian-Pacific", 7: "Asian-Pacific", 8: "Other", 9: "Two-or-more"}
+SEX = ("Male", "Female")
+_RACES_OF_CENSUS = (
+    "White", "Black", "Native", "Native", "Native", "Asian-Pacific", "Asian-Pacific", "Other",
+    "Two-or-more",
+)  # fmt: skip
 _SHARED = {
     "age": pl.col("AGEP"),
-    "sex": _choose("SEX", SEX),
-    "race": _choose("RAC1P", _RACES_OF_CENSUS),
+    "sex": decoded("SEX", SEX),
+    "race": decoded("RAC1P", _RACES_OF_CENSUS),
     "children": pl.col("NOC").fill_null(0),
     "family_size": pl.col("NPF").fill_null(1),
     "difficulties": _count("DREM", "DPHY", "DEYE", "DEAR", yes=1),
