@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 from pydantic import TypeAdapter
 
-from .catalogue import entry
 from .raw import Provenance
 from .tables import MISSING, Schema
-
-if TYPE_CHECKING:
-    from .preparation import Preparation
 
 MAX_HISTOGRAMS = 6
 """Largest number of features with a histogram on the card."""
@@ -67,13 +63,6 @@ class Card:
     protected: Mapping[str, str] = field(default_factory=dict)
     marginals: Mapping[str, Mapping[str, list[Any]]] = field(default_factory=dict)
     pictures: Mapping[str, list[Any]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, spec: Preparation, provenance: Provenance, **facts: Any) -> Card:
-        """Build the card of a prepared data set; ``facts`` lack names and citation."""
-        about = entry(spec.dataset)
-        facts |= {"dataset": spec.dataset, "title": about.title, "preparation": spec.name}
-        return cls(citation=about.citation, provenance=provenance, **facts)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values; those of the provenance are also keys of the top level."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,7 +13,7 @@ from private_consensus.common.errors import InvalidInput, arguments, require
 
 from . import scaling
 from .card import Card, marginals_of
-from .catalogue import module_of
+from .catalogue import entry, module_of
 from .prepared import Prepared
 from .raw import Provenance, Raw
 from .tables import Schema, encode
@@ -188,22 +189,58 @@ def preparation(name: str) -> Preparation:
     return PREPARATIONS[arguments.choice("preparation", name, PREPARATIONS)]
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Encoded:
+    """Data set as numbers, before scaling, with the remaining fields of its data card."""
+
+    features: np.ndarray
+    labels: np.ndarray
+    columns: tuple[str, ...]
+    splits: Mapping[str, np.ndarray]
+    card: dict[str, Any]
+    protected: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+
 def prepare(spec: str | Preparation, raw: Raw, provenance: Provenance) -> Prepared:
     """Compute features, labels and protected attributes from acquired contents.
 
     ``spec`` is a preparation or the name of a registered one.
     """
     spec = preparation(spec) if isinstance(spec, str) else spec
-    require(
-        provenance.dataset == spec.dataset, f"{spec.name}.dataset", provenance.dataset, spec.dataset
-    )
+    dataset = spec.dataset
+    require(provenance.dataset == dataset, f"{spec.name}.dataset", provenance.dataset, dataset)
     arguments.choice(f"{spec.name}.encoding", spec.encoding, ("ordinal", "onehot", *IMAGES))
-    if isinstance(raw, pl.DataFrame):
-        return _prepare_table(spec, raw, provenance)
-    return _prepare_images(spec, raw, provenance)
+    is_table = isinstance(raw, pl.DataFrame)
+    encoded = _encode_table(spec, raw) if is_table else _encode_images(spec, raw)
+    features, columns = encoded.features, encoded.columns
+    if spec.bias:
+        features = np.column_stack([features, np.ones(len(features))])
+        columns = (*columns, "bias")
+    features = scaling.scale(features, scaling=spec.scaling, row_norm=spec.row_norm)
+    about = entry(dataset)
+    card: dict[str, Any] = {
+        "dataset": dataset,
+        "title": about.title,
+        "preparation": spec.name,
+        "rows": len(features),
+        "dim": len(columns),
+        "columns": columns,
+        "splits": {name: len(rows) for name, rows in encoded.splits.items()},
+        "provenance": provenance,
+        "citation": about.citation,
+    }
+    return Prepared(
+        features=np.ascontiguousarray(features),
+        labels=encoded.labels,
+        columns=columns,
+        protected=encoded.protected,
+        splits=encoded.splits,
+        card=Card(**card | encoded.card),
+        unit=UNIT if spec.encoding == "pixels" else None,
+    )
 
 
-def _prepare_table(spec: Preparation, table: pl.DataFrame, provenance: Provenance) -> Prepared:
+def _encode_table(spec: Preparation, table: pl.DataFrame) -> _Encoded:
     schema: Schema = module_of(spec.dataset).SCHEMA
     table, splits = _retained(spec, table, schema)
     features, columns = encode(
@@ -213,30 +250,28 @@ def _prepare_table(spec: Preparation, table: pl.DataFrame, provenance: Provenanc
         indicators=spec.encoding == "onehot",
         complete=spec.drop_missing,
     )
-    if spec.bias:
-        features = np.column_stack([features, np.ones(len(features))])
-        columns = (*columns, "bias")
-    features = scaling.scale(features, scaling=spec.scaling, row_norm=spec.row_norm)
     positive = schema.positives(table)
-    return Prepared(
-        features=np.ascontiguousarray(features),
+    missing = "dropped" if spec.drop_missing else "kept; '?' is a category"
+    notes = (
+        spec.because,
+        f"Rows with missing values are {missing}.",
+        scaling.COLUMNS[spec.scaling].note,
+        scaling.ROWS[spec.row_norm].note,
+        "A column of ones is appended before scaling." if spec.bias else None,
+    )
+    return _Encoded(
+        features=features,
         labels=np.where(positive, 1, -1).astype(np.int8),
         columns=columns,
-        protected={name: p.of(table).to_numpy() for name, p in schema.protected.items()},
         splits=splits,
-        card=Card.of(
-            spec,
-            provenance,
-            rows=table.height,
-            dim=len(columns),
-            columns=columns,
-            label=f"+1: {schema.positive_label}",
-            label_rate=round(float(positive.mean()), 6),
-            splits={name: len(rows) for name, rows in splits.items()},
-            protected={name: p.meaning for name, p in schema.protected.items()},
-            notes=_notes(spec),
-            marginals=marginals_of(table, schema),
-        ),
+        card={
+            "label": f"+1: {schema.positive_label}",
+            "label_rate": round(float(positive.mean()), 6),
+            "protected": {name: p.meaning for name, p in schema.protected.items()},
+            "notes": tuple(note for note in notes if note),
+            "marginals": marginals_of(table, schema),
+        },
+        protected={name: p.of(table).to_numpy() for name, p in schema.protected.items()},
     )
 
 
@@ -254,74 +289,42 @@ def _retained(
     return table, {"train": np.flatnonzero(train), "test": np.flatnonzero(~train)}
 
 
-def _notes(spec: Preparation) -> tuple[str, ...]:
-    missing = "dropped" if spec.drop_missing else "kept; '?' is a category"
-    notes = (
-        spec.because,
-        f"Rows with missing values are {missing}.",
-        scaling.COLUMNS[spec.scaling].note,
-        scaling.ROWS[spec.row_norm].note,
-        "A column of ones is appended before scaling." if spec.bias else None,
-    )
-    return tuple(note for note in notes if note)
+def _encode_images(spec: Preparation, raw: Mapping[str, np.ndarray]) -> _Encoded:
+    """Encode images as features ``[rows, pixels or blocks]`` in [0, 1], training images first.
 
-
-def _prepare_images(
-    spec: Preparation, raw: Mapping[str, np.ndarray], provenance: Provenance
-) -> Prepared:
-    """Prepare images as features ``[rows, pixels or blocks]``, training images first.
-
-    Pixels are in [0, 1], in float32. ``raw`` has images ``x_train`` and ``x_test``, and labels
-    ``y_train`` and ``y_test``.
+    Pixels are float32. ``raw`` has images ``x_train`` and ``x_test``, and their classes ``y_train``
+    and ``y_test``.
     """
-    classes = module_of(spec.dataset).CLASSES
+    names = module_of(spec.dataset).CLASSES
     images = np.concatenate([raw["x_train"], raw["x_test"]])
-    labels = np.concatenate([raw["y_train"], raw["y_test"]]).astype(np.int8)
-    counts = np.bincount(labels, minlength=len(classes))
-    rows = np.arange(len(labels))
-    splits = {"train": rows[: len(raw["y_train"])], "test": rows[len(raw["y_train"]) :]}
-    features = images.reshape(len(images), -1) * np.float32(UNIT)
-    columns, label = tuple(f"pixel={i}" for i in range(features.shape[1])), labels
-    label_rate = counts.max() / counts.sum()
+    classes = np.concatenate([raw["y_train"], raw["y_test"]]).astype(np.int8)
+    counts = np.bincount(classes, minlength=len(names))
+    train, test = np.split(np.arange(len(images)), [len(raw["y_train"])])
     if spec.encoding == "parity":
-        features, columns = _block_means(spec, images)
-        label = np.where(labels % 2, -1, 1).astype(np.int8)
-        label_rate = np.mean(label > 0)
-    card = Card.of(
-        spec,
-        provenance,
-        rows=len(images),
-        dim=features.shape[1],
-        columns=("pixel",),
-        label=f"classes {', '.join(classes)}" if label is labels else "+1: even digit",
-        label_rate=round(float(label_rate), 6),
-        splits={name: len(rows) for name, rows in splits.items()},
-        notes=(
-            spec.because,
-            BLACK_TO_WHITE,
-            "The pictures are means over a class and show no record.",
-        ),
-        marginals={"class": {"values": list(classes), "counts": counts.tolist()}},
-        pictures={c: _mean(images[labels == i]) for i, c in enumerate(classes)},
-    )
-    return Prepared(
+        side = images.shape[1] // BLOCK
+        means = images.reshape(-1, side, BLOCK, side, BLOCK).mean((2, 4))
+        features, prefix = means.reshape(len(images), -1) * UNIT, "block"
+        labels, meaning = np.where(classes % 2, -1, 1).astype(np.int8), "+1: even digit"
+        rate = np.mean(labels > 0)
+    else:
+        features, prefix = images.reshape(len(images), -1) * np.float32(UNIT), "pixel"
+        labels, meaning = classes, f"classes {', '.join(names)}"
+        rate = counts.max() / counts.sum()
+    pictures_note = "The pictures are means over a class and show no record."
+    return _Encoded(
         features=features,
-        labels=label,
-        columns=columns,
-        protected={},
-        splits=splits,
-        card=card,
-        unit=UNIT if spec.encoding == "pixels" else None,
+        labels=labels,
+        columns=tuple(f"{prefix}={i}" for i in range(features.shape[1])),
+        splits={"train": train, "test": test},
+        card={
+            "columns": ("pixel",),
+            "label": meaning,
+            "label_rate": round(float(rate), 6),
+            "notes": (spec.because, BLACK_TO_WHITE, pictures_note),
+            "marginals": {"class": {"values": list(names), "counts": counts.tolist()}},
+            "pictures": {name: _mean(images[classes == i]) for i, name in enumerate(names)},
+        },
     )
-
-
-def _block_means(spec: Preparation, images: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return the mean of each block of pixels and a constant, with rows scaled, and the columns."""
-    count, side = len(images), images.shape[1] // BLOCK
-    blocks = images.reshape(count, side, BLOCK, side, BLOCK).mean((2, 4)).reshape(count, -1)
-    features = np.column_stack([blocks * UNIT, np.ones(count)])
-    columns = (*(f"block={i}" for i in range(side**2)), "bias")
-    return scaling.scale(features, scaling=spec.scaling, row_norm=spec.row_norm), columns
 
 
 def _mean(images: np.ndarray) -> list:
