@@ -21,6 +21,7 @@ from private_consensus.audits.observers import (
 )
 from private_consensus.core.algorithms.base import Algorithm, origin, stack
 from private_consensus.core.algorithms.families.clipped_descent import ClippedDescentState
+from private_consensus.core.algorithms.whisper_dsgd import optimal_root
 from private_consensus.core.problems.logistic_regression import LogisticRegression
 from private_consensus.core.problems.mean_estimation import MeanEstimation
 from private_consensus.privacy import gaussian_epsilon, gaussian_mu
@@ -150,6 +151,16 @@ def test_pairwise_noise_cancels_for_an_eavesdropper_and_is_known_to_neighbours()
     assert rules == {EXACT}
     assert losses[(), 1] == of(size * inverse[1, 1])
     assert epsilons(noisy, problem, graph, 3, AGENT, (0, 2))[0][(0, 2), 1] == of(size)
+
+
+def test_agents_who_share_all_seeds_of_correlated_noise_learn_the_changes():
+    noisy, graph = algorithm("whisper_dsgd", eta=0.05), network("ring", 5)
+    losses, rules = epsilons(noisy, means(5), graph, 2)
+    assert rules == {EXACT} and set(losses.values()) == {np.inf}
+    losses, _ = epsilons(noisy, means(5), graph, 2, EAVESDROPPER)
+    root = optimal_root(graph.mixing)
+    inverse = np.linalg.inv(root @ root)
+    assert losses[(), 0] == of(2 * (2.0 / NOISE) ** 2 * inverse[0, 0])
 
 
 def test_final_models_of_local_training_contain_one_change_and_all_noise():

@@ -37,6 +37,7 @@ from private_consensus.privacy.correlated_noise import correlation_maximum
 from private_consensus.privacy.mechanisms import (
     CancellingLinks,
     Correlated,
+    Exact,
     Gaussian,
     Laplace,
     Mechanism,
@@ -532,7 +533,11 @@ class Observed:
             return replace(mechanism, agents=self.agents - len(members))
         if isinstance(mechanism, Correlated):
             root = np.reshape(mechanism.root, (self.agents, -1))[self._strangers(members)]
-            return replace(mechanism, root=root[:, ~self._known(name, members)])
+            root = root[:, ~self._known(name, members)]
+            # Members who know the noise can remove it from a combination of messages.
+            if np.linalg.matrix_rank(root, rtol=SMALL) < len(root):
+                return Exact(mechanism.sensitivity)
+            return replace(mechanism, root=root)
         if target is None or type(mechanism) not in (Gaussian, Laplace):
             return mechanism
         times = range(1, self.horizon + 1)
