@@ -11,8 +11,8 @@ from scipy.stats import kstest, norm, uniform
 
 from observed import run, running
 from private_consensus import networks
-from private_consensus.audits.analyses.dp_ci_moments import DPCIMoments, constants_of
-from private_consensus.core.algorithms.dp_ci import DPCI, coupling
+from private_consensus.audits.analyses.dp_ci_moments import DPCIMoments, constants_of, coupling
+from private_consensus.core.algorithms.dp_ci import DPCI
 from private_consensus.core.claims import claims_of
 from private_consensus.core.lower_bounds import lower_bound_of
 from private_consensus.core.problems import linear_observation as observation
@@ -64,7 +64,8 @@ def test_observation_matrices_match_the_paper(problem, t):
 
 
 def test_measurements_are_linear_with_uniform_noise(problem, streams):
-    units = problem.observation_noise(Streams(1, tuple(range(400)), streams.groups))
+    runs = Streams(1, tuple(range(400)), streams.groups)
+    units = runs.sequence("data", "uniform", problem.constant.shape[:2], "observations")
     noise = []
     for t in range(5):
         measured = problem.data(t, next(units))
@@ -132,7 +133,7 @@ def reference(algorithm, problem, adjacency, streams, horizon, run_index):
     """Compute Eq. (3) for one run of the block, agent by agent."""
     start = streams.draw("noise", "laplace", problem.initial.shape, "initial message")[run_index]
     noises = streams.sequence("noise", "laplace", problem.initial.shape, "")
-    observations = problem.observation_noise(streams)
+    observations = streams.sequence("data", "uniform", problem.constant.shape[:2], "observations")
     x = problem.initial.copy()
     sent = x + algorithm.noise_scale(problem, 0) * start
     for t in range(horizon):

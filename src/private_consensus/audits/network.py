@@ -9,7 +9,7 @@ import numpy as np
 
 from private_consensus.core.networks import Network
 
-SENDING = ("mix", "mix_others", "mix_links", "neighbour_sum", "diffuse", "gather")
+SENDING = ("mix", "mix_others", "mix_links", "neighbour_sum", "gather")
 """Methods through which values leave an agent."""
 PUBLIC = (
     "n_agents", "degrees", "shared", "own_weights", "consensus_rate",

@@ -8,7 +8,7 @@ arrays or sparse matrices; the methods of a network have the same results for bo
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from inspect import signature
 from math import isqrt
 from typing import Any, Self
@@ -251,23 +251,6 @@ class Network:
             return _product(factor * self._others, x)
         return factor * _product(self._others, x)
 
-    def diffuse(self, x: np.ndarray, gram: np.ndarray) -> np.ndarray:
-        r"""Return the product :math:`(L \otimes I_n + G)x` with the Laplacian L of the graph.
-
-        Parameters
-        ----------
-        x : ndarray, shape (settings, runs, agents, dim)
-            Values of the agents.
-        gram : ndarray, shape (agents * dim, agents * dim)
-            Matrix G, whose blocks between different agents are 0.
-        """
-        flat, dim = x.reshape(*x.shape[:2], -1), x.shape[-1]
-        adjacency = self.adjacency
-        matrix = _spread_laplacian(adjacency.tobytes(), adjacency.shape, dim) + gram
-        if matrix.ndim == 2:
-            return (flat @ matrix).reshape(x.shape)
-        return (flat[..., None, :] @ matrix)[..., 0, :].reshape(x.shape)
-
     def sum_links(self, sent: np.ndarray) -> np.ndarray:
         """Sum each agent's own messages, of shape (..., senders, receivers, d), by their weights.
 
@@ -475,15 +458,6 @@ def _require_networkx(graph: Any, edge_weight: str | None) -> None:
 
 
 # --- Mixing weights and spectra of one graph, dense or sparse -------------------------------------
-
-
-@lru_cache(maxsize=4)
-def _spread_laplacian(adjacency: bytes, shape: tuple[int, ...], dim: int) -> np.ndarray:
-    r"""Return the Laplacian of all coordinates, :math:`L \otimes I_n`, of one or several graphs."""
-    graph_laplacian = laplacian(np.frombuffer(adjacency, dtype=bool).reshape(shape))
-    size = shape[-1] * dim
-    blocks = graph_laplacian[..., :, None, :, None] * np.eye(dim)[:, None, :]
-    return blocks.reshape(*shape[:-2], size, size)
 
 
 def laplacian(adjacency: Any) -> Any:

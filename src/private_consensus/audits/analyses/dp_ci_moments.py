@@ -23,7 +23,7 @@ import numpy as np
 
 from private_consensus.common.errors import require
 from private_consensus.core.algorithms.base import Analysis
-from private_consensus.core.algorithms.dp_ci import DPCI, coupling
+from private_consensus.core.algorithms.dp_ci import DPCI
 from private_consensus.core.networks import Network, laplacian
 
 MAX_COORDINATES = 4096
@@ -192,6 +192,11 @@ def constants_of(problem: Any, network: Network, horizon: int) -> Constants:
         eta0,
         gamma0,
     )
+
+
+def coupling(problem: Any, network: Network, t: float) -> np.ndarray:
+    r"""Return :math:`L \otimes I_n + G_t`, [agents n, agents n], with the Laplacian L."""
+    return np.kron(laplacian(network.adjacency), np.eye(problem.dim)) + problem.gram(t)
 
 
 def _matrix(value) -> np.ndarray:

@@ -16,14 +16,14 @@ import numpy as np
 
 from private_consensus.common.errors import require
 from private_consensus.privacy import Budget, Relation, Release
-from private_consensus.privacy.mechanisms import Mechanism
+from private_consensus.privacy.mechanisms import ADDITIVE, Mechanism
 
 from ..handlers import Running
 from ..networks import Network, require_same_agents
 from ..problems import Problem
 from ..randomness import Streams
 from .noise import calibrated
-from .parameters import rules_of, validate
+from .parameters import Calibration, Law, NonNegative, Positive, rules_of, validate
 
 
 class Internal(str):
@@ -390,6 +390,69 @@ class Algorithm(ABC):
         return replace(self, **batched)
 
 
+@dataclass(frozen=True, kw_only=True)
+class DecayingNoise(Algorithm):
+    r"""Method with noise of the scale ``noise / growth**t`` in iteration t = 1, 2, ...
+
+    Parameters
+    ----------
+    law : {"laplace", "gaussian", "gamma_norm"}
+        Distribution of the noise: independent Laplace or normal coordinates, or a density
+        proportional to :math:`\exp(-\|b\|_2/s)` at the scale s.
+    noise, growth : float
+        Scale of the noise: ``noise / growth**t`` in iteration t = 1, 2, ... The inverse scale
+        :math:`\beta_k = 1.02^k` of Xiao et al. is ``noise=1, growth=1.02``.
+    calibration : {"accountant", "formula", "given"}
+        Rule by which a budget sets the noise: the smallest noise that the accountant accepts, the
+        noise at which the paper's formula equals the epsilon of the budget, or unchanged noise.
+    init_std : float
+        Standard deviation of the coordinates of :math:`x_i^0`; 0 to start at the origin.
+    """
+
+    law: Law = "laplace"
+    noise: NonNegative = 0.0
+    growth: Positive = 1.0
+    calibration: Calibration = "accountant"
+    init_std: NonNegative = 1.0
+
+    def scale(self, t: int) -> Any:
+        """Return the noise scale of iteration t, broadcastable against iterates."""
+        # The power of an array: that of a Python number may differ in the last digit.
+        return column(self.noise) / np.asarray(column(self.growth)) ** t
+
+    @property
+    def norm(self) -> str:
+        """Norm of the sensitivity that the noise hides."""
+        return f"l{ADDITIVE[self.law].norm_order}"
+
+    @property
+    def noisy(self) -> bool:
+        """Return True if every setting of the batch has noise."""
+        return bool(np.all(np.asarray(self.noise) > 0))
+
+    def additive(self, change: Any, horizon: int) -> Any:
+        """Return the mechanism with this noise; ``change`` is a sensitivity, or one per iteration.
+
+        See :class:`.Mechanism` for the form of sensitivities.
+        """
+        return ADDITIVE[self.law](change, per_iteration(self.scale, horizon))
+
+    def loss_by_formula(self, problem, network, t: int) -> Any:
+        """Return the privacy loss of iteration t by the paper's formula.
+
+        It broadcasts against [settings, runs, agents, 1], and is infinite if the paper has no
+        formula.
+        """
+        return np.full((1, 1, 1, 1), np.inf)
+
+    def claimed_epsilon(self, delta, problem, network, horizon):
+        """Return the largest sum over all iterations of the losses of an agent."""
+        if not self.noisy:
+            return float("inf")
+        times = range(1, horizon + 1)
+        return float(np.max(sum(self.loss_by_formula(problem, network, t) for t in times)))
+
+
 def iterate(
     algorithm: Any,
     problem: Problem,
@@ -439,28 +502,6 @@ def iterate(
 def per_iteration(value: Callable[[int], Any], horizon: int) -> list[Any]:
     """Return the values of a function of the iteration, for t = 1, ..., horizon."""
     return [value(t) for t in range(1, int(horizon) + 1)]
-
-
-def schedule(value: Callable[[Any], Any], horizon: int) -> list[Any]:
-    """Return the values of a formula of the iteration, for t = 1, ..., horizon.
-
-    For a single setting, the formula is evaluated on the array of iterations: powers of Python's
-    numbers and of NumPy's arrays differ in the last digit.
-
-    Parameters
-    ----------
-    value : callable
-        Formula of an iteration or of an array of iterations.
-    horizon : int
-        Number of iterations.
-
-    Returns
-    -------
-    list
-    """
-    if np.ndim(value(1)):
-        return per_iteration(value, horizon)
-    return list(np.broadcast_to(value(np.arange(1, int(horizon) + 1)), int(horizon)))
 
 
 class BoundedGradients:

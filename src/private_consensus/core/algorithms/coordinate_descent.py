@@ -21,10 +21,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from private_consensus.common.errors import require
-from private_consensus.privacy.mechanisms import ADDITIVE
 
-from .base import Algorithm, Internal, column, normal_start, schedule
-from .parameters import Calibration, Law, NonNegative, Positive
+from .base import DecayingNoise, Internal, normal_start
+from .parameters import Law
 
 EXCESS = 1.0
 """Assumed relative excess a of the number of updates of the most frequent coordinate over the mean.
@@ -43,27 +42,13 @@ class CoordinateDescentState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoordinateDescent(Algorithm):
+class CoordinateDescent(DecayingNoise):
     r"""Private randomised coordinate descent.
 
-    Parameters
-    ----------
-    law : {"gaussian", "laplace", "gamma_norm"}
-        Distribution of the noise.
-    noise, growth : float
-        Scale :math:`\sigma` of the noise: ``noise / growth**t`` in iteration t.
-    calibration : {"accountant", "formula", "given"}
-        Rule by which a budget sets the noise: the smallest noise that the accountant accepts, the
-        noise of the paper's formula, or unchanged noise.
-    init_std : float
-        Standard deviation of the coordinates of :math:`x^0` before the projection to the domain.
+    The starting point is projected to the domain.
     """
 
     law: Law = "gaussian"
-    noise: NonNegative = 0.0
-    growth: Positive = 1.0
-    calibration: Calibration = "accountant"
-    init_std: NonNegative = 1.0
 
     needs: ClassVar[tuple[str, ...]] = (
         "objective", "own_optimum", "slope_bound", "strong_convexity", "smoothness",
@@ -74,8 +59,7 @@ class CoordinateDescent(Algorithm):
     def mechanisms(self, problem, network, horizon):
         # The coordinate is sampled independently of the data, and only its noise is used.
         change = problem.record_change("linf") / problem.smoothness
-        scales = schedule(lambda t: column(self.noise) / column(self.growth) ** t, horizon)
-        return {"step": ADDITIVE[self.law](change, scales)}
+        return {"step": self.additive(change, horizon)}
 
     def start(self, problem, network, release):
         x = problem.project(normal_start(problem, release, self.init_std))

@@ -28,9 +28,6 @@ from private_consensus.privacy.mechanisms import Laplace
 from .base import Algorithm, column, per_iteration
 from .parameters import CALIBRATION, NonNegative, Positive
 
-MAX_COORDINATES = 2048
-"""Largest number of coordinates of all agents whose products use one dense matrix."""
-
 
 class DPCIState(NamedTuple):
     """Estimates x(t) and messages x(t) + n(t), each [settings, runs, agents, n]."""
@@ -83,7 +80,7 @@ class DPCI(Algorithm):
     unit: Annotated[Literal["measurement", "stream"], CALIBRATION] = "measurement"
     calibration: Annotated[Literal["budget", "theorem"], CALIBRATION] = "budget"
 
-    needs: ClassVar[tuple[str, ...]] = ("observation_noise", "data", "gram", "largest_row_norm")
+    needs: ClassVar[tuple[str, ...]] = ("data", "matrices", "largest_row_norm")
     source: ClassVar[str] = "Wang et al., eqs. (1)-(4), Theorems 4.5, 4.11-4.17"
 
     def __post_init__(self):
@@ -202,10 +199,11 @@ class DPCI(Algorithm):
     def step(self, state, problem, network, release, t):
         before = t - 1
         unit = release.random("observations", "uniform", problem.constant.shape[:2], "data")
-        measured = problem.data(before, unit)
-        innovation = np.einsum("imk,...im->...ik", problem.matrices(before), measured)
-        product = coupled(problem, network, before, state.sent)
-        x = state.sent + column(self.step_size(before)) * (innovation - product)
+        H, sent = problem.matrices(before), state.sent
+        residual = problem.data(before, unit) - (H * sent[..., None, :]).sum(-1)
+        innovation = (H * residual[..., None]).sum(-2)
+        disagreement = network.degrees[..., None] * sent - network.neighbour_sum(sent)
+        x = sent + column(self.step_size(before)) * (innovation - disagreement)
         return DPCIState(x, release("message", x))
 
     def observables(self, state, problem, t):
@@ -213,47 +211,3 @@ class DPCI(Algorithm):
 
 
 ALGORITHM = DPCI
-
-
-def coupled(problem, network, t: float, x: np.ndarray) -> np.ndarray:
-    """Return the product of :func:`coupling` and ``x``, edge by edge in a large network.
-
-    Parameters
-    ----------
-    problem, network
-    t : float
-        Time of the matrices :math:`H_i(t)`.
-    x : ndarray, shape (settings, runs, agents, n)
-        Values of the agents.
-
-    Returns
-    -------
-    ndarray, shape (settings, runs, agents, n)
-    """
-    if problem.n_agents * problem.dim <= MAX_COORDINATES:
-        return network.diffuse(x, problem.gram(t))
-    H = problem.matrices(t)
-    observed = (H * x[..., None, :]).sum(-1)
-    differences = network.degrees[..., None] * x - network.neighbour_sum(x)
-    return differences + (H * observed[..., None]).sum(-2)
-
-
-def coupling(problem, network, t: float) -> np.ndarray:
-    r"""Return the matrix of consensus and innovation, :math:`L \otimes I_n + H(t) H(t)^\top`.
-
-    L is the Laplacian of the graph.
-
-    Parameters
-    ----------
-    problem, network
-    t : float
-        Time of the matrices :math:`H_i(t)`.
-
-    Returns
-    -------
-    ndarray, shape ([runs,] agents n, agents n)
-        One matrix, or one per run.
-    """
-    size = problem.n_agents * problem.dim
-    unit = np.eye(size).reshape(size, 1, problem.n_agents, problem.dim)
-    return network.diffuse(unit, problem.gram(t)).reshape(size, size)

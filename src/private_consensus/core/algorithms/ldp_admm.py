@@ -21,8 +21,6 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from private_consensus.privacy.mechanisms import ADDITIVE
-
 from ..exchange import SecretSharing, require_complete
 from .base import INTERNAL, per_iteration
 from .families import random_weights
@@ -73,7 +71,7 @@ class LocallyPrivateADMM(ADMMFamily):
             return super().mechanisms(problem, network, horizon)
         change = problem.record_change(self.norm)
         changes = per_iteration(lambda t: change / self.penalty(network, t), horizon)
-        return {"message": ADDITIVE[self.law](changes, per_iteration(self.scale, horizon))}
+        return {"message": self.additive(changes, horizon)}
 
     def receive(self, network, x):
         if self.exchange == "plain":

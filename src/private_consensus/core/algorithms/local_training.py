@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .families.clipped_descent import ClippedDescent, ClippedDescentState
+from .families.clipped_descent import ClippedDescent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,9 +26,6 @@ class LocalTraining(ClippedDescent):
     """
 
     source: ClassVar = "Bassily, Smith, Thakurta, FOCS 2014 (noisy gradient descent), per agent"
-
-    def step(self, state, problem, network, release, t):
-        return ClippedDescentState(release("step", self.descent(problem, state.x)))
 
 
 ALGORITHM = LocalTraining

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from private_consensus.common.errors import require
 from private_consensus.privacy import calibrate
@@ -56,11 +53,3 @@ def _by_formula(algorithm: Any, budget, problem, network, horizon: int) -> float
     expected = f"above {constant:g}, the privacy loss that remains with any noise"
     require(budget.epsilon > constant, "budget.epsilon", budget.epsilon, expected)
     return factor / (budget.epsilon - constant)
-
-
-def largest_sum(losses: Iterable[Any]) -> float:
-    """Sum the losses of an agent over iterations, and return the largest sum.
-
-    ``losses`` has one array [settings, runs, agents, 1] per iteration.
-    """
-    return float(np.max(sum(losses)))

@@ -15,7 +15,7 @@ at t = 0; the variance :math:`s_1^2` there follows from the sum in Theorem 3.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from annotated_types import Ge, Le
@@ -24,8 +24,20 @@ from private_consensus.common.errors import require
 
 from .base import INTERNAL, column
 from .families.admm import ADMMFamily, Conversion
-from .families.received_threshold import received_within
 from .parameters import CALIBRATION, Positive, PositiveInt, UnitInterval
+
+
+class Received(NamedTuple):
+    """Result of one exchange of values with a threshold.
+
+    ``total`` has the sums of the values that agents use, [settings, runs, agents, dim].
+    ``distance`` has the accumulated distances, [settings, runs, agents, agents]. ``replaced`` is
+    the fraction of received values that are replaced, [settings, runs].
+    """
+
+    total: np.ndarray
+    distance: np.ndarray
+    replaced: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,9 +119,17 @@ class PeriodicallyReducedADMM(ADMMFamily):
         extra = {"distance": distance, "replaced": replaced}
         return after._replace(dual=dual, received=used, extra=extra)
 
-    def _received(self, network, x, distance):
-        forgets = self.threshold == "consistent"
-        return received_within(network, x, distance, self.U, forgets=forgets)
+    def _received(self, network, x: np.ndarray, distance: np.ndarray) -> Received:
+        """Apply the threshold to the new values that agents receive from their neighbours."""
+        new_distance = np.linalg.norm(x[..., :, None, :] - x[..., None, :, :], axis=-1)
+        total = distance + new_distance
+        is_near = total <= column(self.U)
+        if self.threshold == "consistent":
+            total = np.where(is_near, total, distance)
+        used = network.neighbour_sum(np.ones((*x.shape[:-1], 1)), is_near)
+        own_weight = network.degrees[..., None] - used
+        replaced = 1.0 - used.sum((-1, -2)) / network.degrees.sum(-1)
+        return Received(network.neighbour_sum(x, is_near) + own_weight * x, total, replaced)
 
     def observables(self, state, problem, t):
         quantities = super().observables(state, problem, t)

@@ -25,7 +25,7 @@ import numpy as np
 from private_consensus.privacy.mechanisms import SecureSum
 
 from .base import NOTHING, column
-from .families.clipped_descent import ClippedDescent, ClippedDescentState
+from .families.clipped_descent import ClippedDescent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,9 +43,6 @@ class SecureAggregation(ClippedDescent):
         scale = self.message_scale / np.sqrt(problem.n_agents)
         change = column(self.eta) * self.change(problem)
         return {"step": SecureSum(change, scale, agents=problem.n_agents)}
-
-    def step(self, state, problem, network, release, t):
-        return ClippedDescentState(release("step", self.descent(problem, state.x)))
 
 
 ALGORITHM = SecureAggregation

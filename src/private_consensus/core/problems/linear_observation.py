@@ -13,7 +13,6 @@ Neighbours (Definition 3.1) differ in one :math:`y_i(t)`, by at most :math:`\del
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -114,17 +113,10 @@ class LinearObservation(Problem):
         np.einsum("ikil->ikl", blocks)[:] = H.transpose(0, 2, 1) @ H  # a view of the diagonal
         return blocks.reshape(agents * dim, agents * dim)
 
-    def observation_noise(self, streams: Streams) -> Iterator[np.ndarray]:
-        r"""Return the random numbers of the observation noise, one array per time.
-
-        Items are uniform on [0, 1) and have shape (runs, agents, m).
-        """
-        return streams.sequence("data", "uniform", self.constant.shape[:2], "observations")
-
     def data(self, t: float, unit: np.ndarray) -> np.ndarray:
         """Compute the measurements :math:`y_i(t)`, [runs, agents, m], at time t in radians.
 
-        ``unit`` is an array of :meth:`observation_noise` for time t.
+        ``unit`` is uniform on [0, 1), [runs, agents, m].
         """
         return self.matrices(t) @ self.theta + self.noise * (2.0 * unit - 1.0)
 

@@ -26,11 +26,11 @@ from scipy.optimize import brentq
 
 from private_consensus.common.errors import OutsideRange, require
 from private_consensus.privacy import zcdp_epsilon, zcdp_rho
-from private_consensus.privacy.mechanisms import ADDITIVE, Objective
+from private_consensus.privacy.mechanisms import Objective
 
-from ..base import DEGREES, INTERNAL, Algorithm, column, normal_start, per_iteration
-from ..noise import largest_sum, least_noise
-from ..parameters import CALIBRATION, Calibration, Law, NonNegative, Positive
+from ..base import DEGREES, INTERNAL, DecayingNoise, column, normal_start, per_iteration
+from ..noise import least_noise
+from ..parameters import CALIBRATION, NonNegative, Positive
 
 NOISES = (1e-15, 1e20)
 """Limits of the search for the noise scale that meets a zCDP budget."""
@@ -55,20 +55,11 @@ class ADMMState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ADMMFamily(Algorithm):
+class ADMMFamily(DecayingNoise):
     r"""Decentralized ADMM whose messages are exact minimisers with noise.
 
     Parameters
     ----------
-    law : {"laplace", "gaussian", "gamma_norm"}
-        Distribution of the noise: independent Laplace or normal coordinates, or a density
-        proportional to :math:`\exp(-\|b\|_2/s)` at the scale s.
-    noise, growth : float
-        Scale of the noise: ``noise / growth**t`` in iteration t = 1, 2, ... The inverse scale
-        :math:`\beta_k = 1.02^k` of Xiao et al. is ``noise=1, growth=1.02``.
-    calibration : {"accountant", "formula", "given"}
-        Rule by which a budget sets the noise: the smallest noise that the accountant accepts, the
-        noise at which the paper's formula equals the epsilon of the budget, or unchanged noise.
     eta : float
         Penalty parameter :math:`\eta` of an edge; the penalty of agent i is
         :math:`D_i = 2\eta|N_i|`.
@@ -78,18 +69,12 @@ class ADMMFamily(Algorithm):
         Step size :math:`\zeta` of the dual variable; the default is :math:`\eta`.
     penalty_growth : float
         Factor by which penalties are multiplied in every iteration.
-    init_std : float
-        Standard deviation of the coordinates of :math:`x_i^0`; 0 to start at the origin.
     rho_conversion : {"shortcut", "safe", "cks"}, optional
         Conversion from zero-concentrated differential privacy (zCDP) to (epsilon, delta). If it is
         set, the epsilon by formula is that of :meth:`rho_by_formula`, as in the dissertation of
         Ding.
     """
 
-    law: Law = "laplace"
-    noise: NonNegative = 0.0
-    growth: Positive = 1.0
-    calibration: Calibration = "accountant"
     eta: Positive = 0.5
     D: Positive | None = None
     zeta: Positive | None = None
@@ -103,8 +88,6 @@ class ADMMFamily(Algorithm):
 
     def penalty(self, network, t: int) -> np.ndarray:
         """Return :math:`D_i` in iteration t, broadcastable to [settings, runs, agents, 1]."""
-        expected = "at least 2, so that agents have neighbours"
-        require(network.n_agents > 1, "network.agents", network.n_agents, expected)
         if self.D is not None:
             base = column(self.D) * np.ones((1, 1, 1, 1))
         else:
@@ -116,28 +99,12 @@ class ADMMFamily(Algorithm):
         r"""Step size :math:`\zeta` of the dual; negative for a dual of opposite sign."""
         return column(self.eta if self.zeta is None else self.zeta)
 
-    def scale(self, t: int) -> Any:
-        """Return the noise scale of iteration t, broadcastable against iterates."""
-        # The power of an array: that of a Python number may differ in the last digit.
-        return column(self.noise) / np.asarray(column(self.growth)) ** t
-
-    @property
-    def norm(self) -> str:
-        """Norm of the sensitivity that the noise hides."""
-        return f"l{ADDITIVE[self.law].norm_order}"
-
-    @property
-    def noisy(self) -> bool:
-        """Return True if every setting of the batch has noise."""
-        return bool(np.all(np.asarray(self.noise) > 0))
-
     def mechanisms(self, problem, network, horizon):
         # All earlier messages are known, so that a record changes the new minimiser only.
         def change(t):
             return problem.minimiser_change(self.norm, self.penalty(network, t))
 
-        changes, scales = per_iteration(change, horizon), per_iteration(self.scale, horizon)
-        return {"message": ADDITIVE[self.law](changes, scales)}
+        return {"message": self.additive(per_iteration(change, horizon), horizon)}
 
     # The algorithm.
 
@@ -249,14 +216,6 @@ class ADMMFamily(Algorithm):
             return replace(self, noise=self._by_rho(budget, problem, network, horizon))
         return replace(self, noise=least_noise(self, budget, problem, network, horizon))
 
-    def loss_by_formula(self, problem, network, t: int) -> Any:
-        """Return the privacy loss of iteration t by the paper's formula.
-
-        It broadcasts against [settings, runs, agents, 1], and is infinite if the paper has no
-        formula.
-        """
-        return np.full((1, 1, 1, 1), np.inf)
-
     def rho_by_formula(self, problem, network, horizon: int) -> float:
         """Return the total loss in zCDP of the agent with the largest loss, by the paper's formula.
 
@@ -266,11 +225,8 @@ class ADMMFamily(Algorithm):
 
     def claimed_epsilon(self, delta, problem, network, horizon):
         """Return the sum of the losses of all iterations, or the epsilon of the total in zCDP."""
-        if not self.noisy:
-            return float("inf")
-        if self.rho_conversion is None:
-            times = range(1, horizon + 1)
-            return largest_sum(self.loss_by_formula(problem, network, t) for t in times)
+        if self.rho_conversion is None or not self.noisy:
+            return super().claimed_epsilon(delta, problem, network, horizon)
         rho = self.rho_by_formula(problem, network, horizon)
         return zcdp_epsilon(rho, delta, conversion=self.rho_conversion)
 
@@ -309,6 +265,7 @@ class ADMMFamily(Algorithm):
 
     def check(self, problem, network) -> None:
         """Warn if penalty and dual step violate the condition for convergence."""
+        network.require_neighbours()
         is_stable, condition = self.convergent(problem, network)
         if not is_stable:
             text = f"{type(self).__name__} may diverge: the condition {condition} does not hold"

@@ -84,6 +84,10 @@ class ClippedDescent(Algorithm):
     def start(self, problem, network, release):
         return ClippedDescentState(origin(problem, release))
 
+    def step(self, state, problem, network, release, t):
+        # Without communication; methods with communication override the step.
+        return ClippedDescentState(release("step", self.descent(problem, state.x)))
+
     def observables(self, state, problem, t):
         return {"released": state.x}
 

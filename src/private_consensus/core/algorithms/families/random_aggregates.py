@@ -128,11 +128,3 @@ def widest_pair(x: np.ndarray, network) -> np.ndarray:
         for member in np.divmod(widest, members.shape[-2])
     )
     return first - second
-
-
-def _pairs(distance: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Return ``distance[..., first, second]``, for one graph or for one graph per run."""
-    if first.ndim == 2:
-        return distance[..., first, second]
-    runs = np.arange(len(first))[:, None, None]
-    return distance[:, runs, first, second]
