@@ -67,6 +67,7 @@ COLUMNS = {
         "setting": "data, budget, network and iterations of the primary variant",
         "differences": "parameters without a test at the value of the paper",
         "readings": "verdict of each other reading of the sentence",
+        "related": "verdicts on the numbered statements in the location of the claim",
         "verdict_unadjusted": "verdict at 95 % for this claim alone",
         "p_holm": "p-value after Holm's adjustment",
         "no_better": "constant models and the compared methods that are no better, one per line",

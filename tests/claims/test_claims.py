@@ -422,7 +422,8 @@ def judged_row(identity, p, **changes):
     statistic = {"kind": "below", "value": 0.0, "low": -0.5, "high": 0.5, "error": 0.3,
                  "skewness": 0.0}  # fmt: skip
     return dict.fromkeys(SCHEMA) | {
-        "id": identity, "is_primary": True, "addition": False, "verdict": HELD, **statistic,
+        "id": identity, "location": "", "is_primary": True, "addition": False, "verdict": HELD,
+        **statistic,
         "opening": {**statistic, "value": -0.2}, "p": p, "level_divisor": 2, "runs": 20, **changes,
     }  # fmt: skip
 
@@ -455,7 +456,7 @@ def test_the_part_that_is_undecided_at_levels_below_p_is_named():
 
 def test_a_theorem_has_its_own_verdict_and_does_not_count_in_holms_method():
     rows = [
-        judged_row("a", 0.03),
+        {**judged_row("a", 0.03), "location": "after Theorem 2; Theorem 31"},
         {**judged_row("b", 0.03), "theorems": "Theorem 1"},
         {**judged_row("c", 1.0), "theorems": "Theorem 1; Theorem 2"},
         {**judged_row("d", 1.0), "theorems": "Theorem 3", "verdict": UNTESTABLE},
@@ -468,6 +469,7 @@ def test_a_theorem_has_its_own_verdict_and_does_not_count_in_holms_method():
     table = adjusted(pl.DataFrame(rows, schema=SCHEMA), theorems)
     assert table["verdict"].to_list() == [HELD, HELD, IN_PART, NOT_REFUTED]
     assert table["verdict_unadjusted"].to_list() == [HELD, HELD, HELD, UNTESTABLE]
+    assert table["related"].to_list() == [f"Theorem 2 {NOT_HELD}", "", "", ""]
 
 
 @pytest.mark.parametrize("seed", [None, 0])

@@ -121,7 +121,8 @@ def remark(row: Row, labels: Mapping[str, str]) -> str:
     same = f"by reading: {readings}" if readings else ""
     clauses = [_undecided(row) if row["verdict"] == UNDECIDED else _equal(row)]
     restrictions = _restrictions(row, labels)
-    return "; ".join(filter(None, [*clauses, *restrictions, "" if same in restrictions else same]))
+    same = "" if same in restrictions else same
+    return "; ".join(filter(None, [*clauses, *restrictions, same, row.get("related")]))
 
 
 def _undecided(row: Row) -> str:

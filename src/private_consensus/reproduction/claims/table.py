@@ -6,6 +6,7 @@ Verdicts are adjusted for the number of claims of all papers.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -40,6 +41,7 @@ SCHEMA = {
 ADJUSTED = {
     **{key: SCHEMA[key] for key in SCHEMA if key != "opening"},
     "verdict_unadjusted": pl.String, "p_holm": pl.Float64, "readings": pl.String,
+    "related": pl.String,
 }  # fmt: skip
 
 
@@ -144,6 +146,7 @@ def adjusted(claims: pl.DataFrame, theorems: pl.DataFrame | None = None) -> pl.D
             row |= {"p_holm": p, **_interval(row, level)}
         for row in primary:
             row["readings"] = _other_readings(row, rows)
+            row["related"] = _related(row, proven)
             if row not in family:
                 numbers = row["theorems"].split("; ")
                 row["verdict"] = combined([proven[row["paper"], number] for number in numbers])
@@ -161,6 +164,20 @@ def _other_readings(primary: Mapping[str, Any], rows: Sequence[Mapping[str, Any]
         if (row["id"], row["claim"]) == (primary["id"], primary["claim"])
         and not row["is_primary"]
         and row["interpretation"] != "ablation"
+    )
+
+
+def _related(row: Mapping[str, Any], proven: Mapping[tuple[str, str], str]) -> str:
+    """List the verdicts on the numbered statements in the location of a claim.
+
+    A claim that is such a statement has the verdict of the statement, and needs no list.
+    """
+    return "; ".join(
+        f"{number} {verdict}"
+        for (paper, number), verdict in proven.items()
+        if paper == row["paper"]
+        and not row["theorems"]
+        and re.search(rf"\b{re.escape(number)}(?!\.?\w)", row["location"])
     )
 
 
