@@ -3,6 +3,7 @@
 A maintainer has to read the code that a task executes, so the limits may only fall.
 """
 
+import gc
 import inspect
 import sys
 from pathlib import Path
@@ -33,11 +34,15 @@ def entered(task) -> dict[str, set[str]]:
         if event == "call" and of_package and code.co_flags & inspect.CO_OPTIMIZED:
             functions.setdefault(code.co_filename[len(PACKAGE) + 1 :], set()).add(code.co_qualname)
 
+    # The garbage collector would resume abandoned generators of other tests, in order to end them.
+    gc.collect()
+    gc.disable()
     sys.setprofile(profile)
     try:
         task()
     finally:
         sys.setprofile(None)
+        gc.enable()
     return functions
 
 

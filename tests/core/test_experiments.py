@@ -3,6 +3,7 @@
 import copy
 import json
 import math
+import os
 import re
 from contextlib import nullcontext
 from pathlib import Path
@@ -122,7 +123,27 @@ FIGURE = "figures/showkatbakhsh_fig1"
     ("path", "value", "message"),
     [
         (f"{FIG1}/axes/e", {**AXIS, "set": "network.agents", "values": [4.5]}, "agents: found 4.5"),
-        (f"{FIG1}/axes/e", {**AXIS, "values": [-1.0]}, "budget.epsilon: found -1.0, expected a"),
+        (
+            f"{FIG1}/axes/e",
+            {**AXIS, "values": [-1.0]},
+            r"papers/showkatbakhsh.yaml: experiments.showkatbakhsh_fig1.algorithms.gradient_descent"
+            r"\[repaired, e=-1.0\].budget.epsilon: found -1.0, expected a",
+        ),
+        (
+            f"{FIG1}/axes/e",
+            {**AXIS, "set": "budget.delta", "values": [0.0]},
+            r"\[repaired, e=0.0\].budget.delta: found 0, expected a number in \(0, 1\), as the no",
+        ),
+        (
+            f"{FIG1}/network",
+            {"name": "edges", "agents": 5, "edges": [[1, 2], [3, 4], [4, 5]]},
+            r"\[repaired\].network.edges: found 'a disconnected graph', expected edges that",
+        ),
+        (
+            f"{FIG1}/network",
+            {"name": "grid", "agents": 10, "rows": 3},
+            r"\[repaired\].network.rows: found 3, expected a divisor of 10, the agents",
+        ),
         (f"{REPAIRED}/set", {"algorithm.decay": "x"}, "algorithm.decay: found 'x', expected a num"),
         (f"{REPAIRED}/set", {"problem.dim": True}, "problem.dim: found True, expected a whole"),
         (f"{REPAIRED}/set", {"network.name": "rign"}, "name: found 'rign', expected one of"),
@@ -169,8 +190,9 @@ def test_an_error_in_a_shared_entry_names_its_anchor_once(monkeypatch):
     with pytest.raises(ConfigurationError) as caught:
         planning.load(ONE, CONFIG)
     first, second = sorted(caught.value.lines)
-    assert first.startswith("showkatbakhsh.defaults.experiment.problem.name: expected one of")
-    assert second.startswith("showkatbakhsh.variants.gradient_descent.inverse_t.tuned: ")
+    file = os.path.relpath(CONFIG / "papers" / "showkatbakhsh.yaml")
+    assert first.startswith(f"{file}: defaults.experiment.problem.name: expected one of")
+    assert second.startswith(f"{file}: variants.gradient_descent.inverse_t.tuned: ")
 
 
 def test_a_cell_lists_every_setting_explicitly(plan):
@@ -315,28 +337,28 @@ def test_a_curve_is_proven_only_if_all_its_settings_are_proven(changes, guarante
     assert guarantee_of(privacy, curve | changes) == guarantee
 
 
+MEANS = {"name": "mean_estimation", "records": 10, "dim": 2, "box": 5.0}
+IMAGES = {"name": "perceptron", "prepared": "mnist-pixels", "hidden": 5}
+
+
 @pytest.mark.parametrize(
     ("algorithm", "problem", "error"),
     [
-        ("gradient_descent", {"records": -5}, "problem.records: found -5, expected a whole number"),
-        ("gradient_descent", {"box": 0.0}, "problem.box: found 0.0, expected a number > 0"),
-        ("gradient_descent", {"box": "wide"}, "problem.box: found 'wide', expected a number"),
-        ("d_zoa", {}, "problem.name: found 'mean_estimation', expected a problem with gram"),
+        ("gradient_descent", {**MEANS, "records": -5}, "records: found -5, expected a whole numbe"),
+        ("gradient_descent", {**MEANS, "box": 0.0}, "box: found 0.0, expected a number > 0"),
+        ("gradient_descent", {**MEANS, "box": "wide"}, "box: found 'wide', expected a number"),
+        ("d_zoa", MEANS, "name: found 'mean_estimation', expected a problem with gram"),
+        ("dsgd", {**IMAGES, "records": 2}, "records: found 2, expected at least 3, one per agent"),
     ],
 )
 def test_a_wrong_problem_is_refused_without_its_data(algorithm, problem, error):
     setting = {
         "columns": {}, "variant": "v", "interpretation": "resolved", "horizon": 2,
-        "algorithm": {}, "budget": {"epsilon": 1.0, "delta": 1e-5},
-        "problem": {"name": "mean_estimation", "records": 10, "dim": 2, "box": 5.0, **problem},
+        "algorithm": {}, "budget": {"epsilon": 1.0, "delta": 1e-5}, "problem": problem,
         "network": {"name": "ring", "agents": 3, "weights": "metropolis"},
     }  # fmt: skip
-    cell = {
-        "experiment": "e", "algorithm": algorithm, "seed": 0, "runs": 1, "iterations": [1],
-        "measures": [["released", "value"]], "groups": {}, "settings": [setting],
-    }  # fmt: skip
-    (line,) = wrong_settings(cell)
-    assert line.startswith(error)
+    ((_, part, line),) = wrong_settings({"algorithm": algorithm, "settings": [setting]})
+    assert part == "problem" and line.startswith(f"problem.{error}")
 
 
 @pytest.mark.parametrize(

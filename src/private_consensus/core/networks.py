@@ -23,7 +23,7 @@ from private_consensus.common.arrays import (
 )
 from private_consensus.common.errors import InvalidInput, arguments, require
 
-from .graphs import GRAPHS, SMALL, Edges, matrix_of
+from .graphs import GRAPHS, SMALL, Edges, is_connected, matrix_of
 from .randomness import Streams
 
 SPARSE_BELOW = 0.125
@@ -651,6 +651,9 @@ def _require_edges(agents: int, edges: Any) -> None:
     )
     expected = f"pairs of different agents numbered 1 to {agents}"
     require(are_edges, "network.edges", edges, expected)
+    connected = is_connected(agents, np.array(edges) - 1)
+    expected = f"edges that connect all {agents} agents"
+    require(connected, "network.edges", "a disconnected graph", expected)
 
 
 def _require_parameters(name: str, values: Mapping[str, Any]) -> None:

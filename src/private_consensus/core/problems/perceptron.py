@@ -370,6 +370,11 @@ def _squared_norms(v: np.ndarray) -> np.ndarray:
     return (v * v).sum(-1)
 
 
+def require_records(agents: int, records: int) -> None:
+    """Refuse fewer records of all agents together than there are agents."""
+    require(records >= agents, "problem.records", records, f"at least {agents}, one per agent")
+
+
 def build(
     streams: Streams,
     agents: int,
@@ -412,9 +417,9 @@ def build(
     train = np.asarray(prepared.splits["train"])
     for key, value in {"hidden": hidden, "records": records}.items():
         require(value >= 1, f"problem.{key}", value, "a whole number >= 1")
-    in_range = agents <= records <= len(train)
-    expected = f"at least {agents}, one per agent, and at most {len(train)}, the training records"
-    require(in_range, "problem.records", records, expected)
+    require_records(agents, records)
+    expected = f"at most {len(train)}, the training records"
+    require(records <= len(train), "problem.records", records, expected)
     arguments.choice("problem.loss", loss, LOSSES)
     arguments.choice("problem.partition", partition, PARTITIONS)
     arguments.choice("problem.precision", precision, PRECISIONS)

@@ -12,7 +12,7 @@ import dataclasses
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from inspect import Parameter, signature
 from itertools import chain
 from typing import Any, NamedTuple, get_type_hints
@@ -25,7 +25,7 @@ from private_consensus.common.errors import (
 )
 from private_consensus.common.fields import measure_text
 from private_consensus.core import algorithms, networks, problems, synthetic
-from private_consensus.core.algorithms.base import Algorithm
+from private_consensus.core.algorithms.base import Algorithm, Analysis
 from private_consensus.core.algorithms.parameters import Rule, rule_of
 from private_consensus.privacy import Budget
 
@@ -43,6 +43,8 @@ PRIVACY_COLUMNS = {
 }  # fmt: skip
 RESERVED = {*FIXED, *KEY, *POINT, *PRIVACY_COLUMNS, "member", "setting", "diverged"} - {"delta"}
 """Names that no axis may have, because results have columns of these names."""
+SMALL_DELTA = 1e-5
+"""Delta at which an algorithm that refuses 0 is calibrated."""
 NUMBER_METRIC = "value"
 """Metric of a quantity that is a number."""
 AGENT_METRIC = re.compile(r"agent_[1-9]\d*_[1-9]\d*")
@@ -69,17 +71,17 @@ def _not_among(key_path: str, value: object, allowed: Collection[object]) -> Ite
         yield expected(key_path, value, allowed)
 
 
-def wrong_references(key: str, paper: Paper) -> Iterator[str]:
+def wrong_references(paper: Paper) -> Iterator[str]:
     """Yield one error line per name in the configuration of a paper that does not exist."""
     for name, experiment in paper.experiments.items():
-        yield from _wrong_experiment(f"{key}.experiments.{name}", experiment, paper)
+        yield from _wrong_experiment(f"experiments.{name}", experiment, paper)
     for name, figure in paper.figures.items():
         for panel in figure.panels:
-            yield from _wrong_panel(f"{key}.figures.{name}", panel, paper)
+            yield from _wrong_panel(f"figures.{name}", panel, paper)
     for name, table in paper.tables.items():
-        yield from _wrong_table(f"{key}.tables.{name}", table, paper)
+        yield from _wrong_table(f"tables.{name}", table, paper)
     for name, claim in paper.claims.items():
-        yield from _wrong_claim(f"{key}.claims.{name}", claim, paper)
+        yield from _wrong_claim(f"claims.{name}", claim, paper)
 
 
 class Use(NamedTuple):
@@ -373,36 +375,61 @@ def wrong_horizon(horizon: Any) -> Iterator[str]:
 
 def require_settings(cell: Mapping[str, Any]) -> None:
     """Raise :class:`InvalidInput` with one line per error if the settings of a cell are invalid."""
-    if lines := list(wrong_settings(cell)):
+    lines = [*integer_errors("seed", cell["seed"], 0)]
+    lines += integer_errors("runs", cell["runs"], 1, MAX_SIZES["runs"])
+    if lines := lines or [line for *_, line in wrong_settings(cell)]:
         raise Refused(lines)
 
 
-def wrong_settings(cell: Mapping[str, Any]) -> Iterator[str]:
-    """Yield one line per error in the settings of a cell, each error once."""
-    yield from integer_errors("seed", cell["seed"], 0)
-    yield from integer_errors("runs", cell["runs"], 1, MAX_SIZES["runs"])
-    yield from _wrong_parts(algorithms.load(cell["algorithm"]), cell["settings"])
+class SettingError(NamedTuple):
+    """Error in a part of a setting, such as ``budget``; the first setting with this part."""
+
+    setting: Mapping[str, Any]
+    part: str
+    line: str
 
 
-def _wrong_parts(built: type[Algorithm], settings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield one line per error in a single part of a setting."""
-    for key, check in PARTS.items():
-        distinct = {repr(setting[key]): setting[key] for setting in settings}
-        for value in distinct.values():
-            yield from dict.fromkeys(check(built, value))
+def wrong_settings(cell: Mapping[str, Any]) -> list[SettingError]:
+    """Return the errors in the settings of a cell, each error once."""
+    algorithm = algorithms.load(cell["algorithm"])
+    errors = [
+        SettingError(setting, part, line)
+        for part, check in PARTS.items()
+        for setting in _distinct(cell["settings"], part)
+        for line in dict.fromkeys(check(algorithm, setting[part]))
+    ]
+    return errors or [
+        SettingError(setting, part, line)
+        for part, other_part, check in PAIRS
+        for setting in _distinct(cell["settings"], part, other_part)
+        for line in check(cell["algorithm"], setting)
+    ]
+
+
+def _distinct(settings: Iterable[Mapping[str, Any]], *parts: str) -> list[Mapping[str, Any]]:
+    """Return the first of all settings that are equal in some parts."""
+    distinct: dict[str, Mapping[str, Any]] = {}
+    for setting in settings:
+        distinct.setdefault(repr([setting[part] for part in parts]), setting)
+    return list(distinct.values())
 
 
 def _wrong_budget(_: type[Algorithm], budget: Mapping[str, Any]) -> Iterator[str]:
-    yield from _messages_of(lambda: Budget(**budget))
+    yield from _messages_of(partial(Budget, **budget))
 
 
 def _wrong_network(_: type[Algorithm], network: Mapping[str, Any]) -> Iterator[str]:
     lines = list(integer_errors("network.agents", network["agents"], 1, MAX_SIZES["agents"]))
-    yield from lines or _messages_of(lambda: networks.require_buildable(**network))
+    yield from lines or _messages_of(partial(networks.require_buildable, **network))
 
 
 def _wrong_problem(built: type[Algorithm], problem: Mapping[str, Any]) -> Iterator[str]:
-    values, kind = dict(problem), problems.class_of(problem["name"])
+    values = dict(problem)
+    try:
+        kind = problems.class_of(problem["name"])
+    except InvalidInput as error:
+        yield str(error)
+        return
     if missing := [name for name in built.needs if not kind.offers(name)]:
         expected = f"a problem with {', '.join(missing)}"
         yield f"problem.name: found {problem['name']!r}, expected {expected}"
@@ -436,7 +463,7 @@ def _parameters_of_problem(problem: str) -> dict[str, Parameter]:
 
 def _wrong_algorithm(built: type[Algorithm], values: Mapping[str, Any]) -> Iterator[str]:
     names = [field.name for field in dataclasses.fields(built) if field.init]
-    yield from list(_unknown("algorithm", names, values)) or _messages_of(lambda: built(**values))
+    yield from list(_unknown("algorithm", names, values)) or _messages_of(partial(built, **values))
 
 
 PARTS: dict[str, Callable[[type[Algorithm], Any], Iterator[str]]] = {
@@ -447,6 +474,42 @@ PARTS: dict[str, Callable[[type[Algorithm], Any], Iterator[str]]] = {
     "algorithm": _wrong_algorithm,
 }
 """Part of a setting to the check of its values."""
+
+
+def _wrong_delta(name: str, setting: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line if the noise of a private algorithm needs a delta above 0.
+
+    The noise is calibrated for the small example of the algorithm, without the data of the setting.
+    """
+    budget = Budget(**setting["budget"])
+    if not budget.private or budget.delta > 0 or issubclass(algorithms.load(name), Analysis):
+        return
+    from private_consensus.audits.examples import examples
+
+    (example,) = examples(name)
+    algorithm = algorithms.load(name)(**setting["algorithm"])
+
+    def refusals(delta: float) -> list[str]:
+        arguments = example.problem, example.network, example.horizon
+        return _messages_of(lambda: algorithm.calibrate(Budget(budget.epsilon, delta), *arguments))
+
+    if refusals(0.0) and not refusals(SMALL_DELTA):
+        yield f"budget.delta: found 0, expected a number in (0, 1), as the noise of {name} needs it"
+
+
+def _too_few_records(_: str, setting: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line if a problem distributes fewer records than there are agents."""
+    problem, agents = setting["problem"], setting["network"]["agents"]
+    check = getattr(problems.load(problem["name"]), "require_records", None)
+    if check is not None and "records" in problem:
+        yield from _messages_of(partial(check, agents, problem["records"]))
+
+
+PAIRS: tuple[tuple[str, str, Callable[[str, Mapping[str, Any]], Iterator[str]]], ...] = (
+    ("budget", "algorithm", _wrong_delta),
+    ("problem", "network", _too_few_records),
+)
+"""Checks of a pair of parts of a setting, whose errors name the first part."""
 
 
 def _messages_of(make: Callable[[], object]) -> list[str]:

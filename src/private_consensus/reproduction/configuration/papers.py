@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 
-from private_consensus.common.errors import InvalidInput
 from private_consensus.common.fields import formatted, measure_text, validate
 
 from .schema import (
@@ -43,24 +44,38 @@ def read_paper(path: Path) -> Paper:
     Raises
     ------
     ConfigurationError
-        With one line per invalid key.
+        With one line per invalid key, and for a name that two parts define.
     InvalidInput
-        If a part is missing, or defines a name that an earlier part defines.
+        If a part is missing.
     """
-    key = path.stem
-    paper = validate(Paper, read_yaml(path), prefix=key)
-    parts = {name: path.with_suffix("") / f"{name}.yaml" for name in paper.parts}
-    files = {key: paper, **{n: validate(Part, read_yaml(f), prefix=key) for n, f in parts.items()}}
     sections: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
-    for name, file in files.items():
-        for section, entries in _complete(file, key).items():
-            for repeated in sorted(sections[section].keys() & entries.keys()):
-                expected = "a name that no other part of the paper uses"
-                raise InvalidInput(f"{key}.{section}.{repeated}", name, expected)
-            sections[section] |= entries
+    files: dict[str, str] = {}
+    with _located_in(path):
+        paper = validate(Paper, read_yaml(path))
+    for file in [path, *(path.with_suffix("") / f"{name}.yaml" for name in paper.parts)]:
+        with _located_in(file):
+            part = paper if file == path else validate(Part, read_yaml(file))
+            for section, entries in _complete(part).items():
+                for repeated in sorted(sections[section].keys() & entries.keys()):
+                    message = f"the name is used in {files[f'{section}.{repeated}']}, too"
+                    raise ConfigurationError([f"{section}.{repeated}: {message}"])
+                sections[section] |= entries
+                files |= {f"{section}.{name}": os.path.relpath(file) for name in entries}
     # Sorted by number, because an earlier part may contain claims with later numbers.
     sections["claims"] = dict(sorted(sections["claims"].items()))
-    return paper.model_copy(update=sections)
+    complete = paper.model_copy(update=sections)
+    complete.set_files(os.path.relpath(path), files)
+    return complete
+
+
+@contextmanager
+def _located_in(file: Path) -> Generator[None]:
+    """Put the path of a file before each line of an error."""
+    try:
+        yield
+    except ConfigurationError as error:
+        lines = [f"{os.path.relpath(file)}: {line}" for line in error.lines]
+        raise ConfigurationError(lines) from None
 
 
 def schemas() -> dict[str, dict[str, Any]]:
@@ -76,20 +91,18 @@ def schemas() -> dict[str, dict[str, Any]]:
     return {name: {"$schema": DRAFT} | content for name, content in contents.items()}
 
 
-def _complete(file: Part, key: str) -> dict[str, dict[str, Any]]:
+def _complete(file: Part) -> dict[str, dict[str, Any]]:
     """Return the sections of a file with complete figures, tables and claims."""
     return {
         "experiments": file.experiments,
         "figures": {
-            name: _figure(name, figure, file, f"{key}.figures.{name}")
+            name: _figure(name, figure, file, f"figures.{name}")
             for name, figure in file.figures.items()
         },
         "tables": {
-            name: _table(table, file, f"{key}.tables.{name}") for name, table in file.tables.items()
+            name: _table(table, file, f"tables.{name}") for name, table in file.tables.items()
         },
-        "claims": {
-            name: claim.complete(f"{key}.claims.{name}") for name, claim in file.claims.items()
-        },
+        "claims": {name: claim.complete(f"claims.{name}") for name, claim in file.claims.items()},
     }
 
 

@@ -6,6 +6,7 @@ is plain JSON; its hash determines whether a result is up to date.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -219,20 +220,21 @@ def load(config: Mapping[str, Any], *folders: Path) -> Plan:
         try:
             papers[key] = read_paper(file)
             if papers[key].paper.key != key:
-                lines.append(f"{key}.paper.key: found {papers[key].paper.key!r}, expected {key!r}")
-            lines += dict.fromkeys(wrong_references(key, papers[key]))
+                line = f"paper.key: found {papers[key].paper.key!r}, expected {key!r}"
+                lines.append(papers[key].located(line))
+            lines += map(papers[key].located, dict.fromkeys(wrong_references(papers[key])))
         except ConfigurationError as error:
             lines += error.lines
     files = [folder / "styles.yaml" for folder in reversed(folders)]
     styles = {
-        name: validate(Style, style, prefix=f"styles.{name}")
+        name: validate(Style, style, prefix=f"{os.path.relpath(file)}: {name}")
         for file in filter(Path.exists, files)
         for name, style in read_yaml(file).items()
     }
     lines += list(_wrong_scales(checked.scale, papers))
     lines += list(_taken_names(papers))
-    for key, paper in papers.items():
-        lines += list(_missing_styles(key, paper, styles))
+    for paper in papers.values():
+        lines += list(_missing_styles(paper, styles))
     if not lines:
         plan = Plan(checked, papers, styles)
         lines += list(_wrong_cells(plan)) or list(_unknown_parameters(plan))
@@ -259,7 +261,7 @@ def _taken_names(papers: Mapping[str, Paper]) -> Iterator[str]:
     """Yield one line per name that is used twice, since names identify targets and files."""
     targets: dict[str, str] = {}
     experiments: dict[str, str] = {}
-    for key, paper in papers.items():
+    for paper in papers.values():
         for section, entries, owners in (
             ("figures", paper.figures, targets),
             ("tables", paper.tables, targets),
@@ -268,19 +270,36 @@ def _taken_names(papers: Mapping[str, Paper]) -> Iterator[str]:
             for name in entries:
                 if name in owners:
                     message = f"the name is that of {owners[name]}; choose another name"
-                    yield f"{key}.{section}.{name}: {message}"
-                owners[name] = f"{key}.{section}.{name}"
+                    yield paper.located(f"{section}.{name}: {message}")
+                owners[name] = paper.located(f"{section}.{name}")
 
 
 def _wrong_cells(plan: Plan) -> Iterator[str]:
     """Yield one line per error in the settings of a cell."""
     for experiment, algorithm in plan.cells():
-        key_path = f"{plan.paper_of(experiment)}.experiments.{experiment}"
+        paper = plan.papers[plan.paper_of(experiment)]
+        key_path = f"experiments.{experiment}.algorithms.{algorithm}"
         try:
-            lines = list(wrong_settings(plan.cell(experiment, algorithm)))
-        except InvalidInput as error:
-            lines = [str(error)]
-        yield from (f"{key_path}.algorithms.{algorithm}: {line}" for line in lines)
+            errors = list(wrong_settings(plan.cell(experiment, algorithm)))
+        except ConfigurationError as error:
+            yield from (paper.located(f"{key_path}{line}") for line in error.lines)
+            continue
+        for setting, part, line in errors:
+            point = _point_text(paper.experiments[experiment], setting, part)
+            yield paper.located(f"{key_path}{point}.{line}")
+
+
+def _point_text(experiment: Experiment, setting: Mapping[str, Any], part: str) -> str:
+    """Return the variant of a setting and its values on the axes that change a part of it.
+
+    An example is ``[repaired, epsilon=1.0]`` for the part ``budget``.
+    """
+    values = [
+        f"{name}={value}"
+        for name, value in setting["columns"].items()
+        if experiment.axes[name].set.partition(".")[0] == part
+    ]
+    return f"[{', '.join([setting['variant'], *values])}]"
 
 
 def _unknown_parameters(plan: Plan) -> Iterator[str]:
@@ -288,7 +307,7 @@ def _unknown_parameters(plan: Plan) -> Iterator[str]:
 
     Experiments share these values, so that a method may lack a parameter of another one.
     """
-    for key, paper in plan.papers.items():
+    for paper in plan.papers.values():
         known = {
             path
             for name, experiment in paper.experiments.items()
@@ -299,8 +318,9 @@ def _unknown_parameters(plan: Plan) -> Iterator[str]:
         }
         for name, experiment in paper.experiments.items():
             for path in sorted(experiment.paper_values.keys() - known):
-                key_path = f"{key}.experiments.{name}.paper_values"
-                yield f"{key_path}: found {path!r}, expected a parameter such as problem.records"
+                key_path = f"experiments.{name}.paper_values"
+                expectation = "expected a parameter such as problem.records"
+                yield paper.located(f"{key_path}: found {path!r}, {expectation}")
 
 
 def expand(experiment: Experiment, name: str, algorithm: str, config: Config) -> dict[str, Any]:
@@ -316,7 +336,10 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
             changes = {experiment.axes[key].set: value for key, value in columns.items()}
             # Variants override axes: a variant with one step keeps its horizon on an axis of
             # horizons.
-            setting = _patched(base, {**reduced.set, **changes, **variant_model.set})
+            try:
+                setting = _patched(base, {**reduced.set, **changes, **variant_model.set})
+            except InvalidInput as error:
+                raise ConfigurationError([f"[{variant}].{error}"]) from error
             if experiment.unaccounted_data_use:
                 setting["unaccounted_data_use"] = list(experiment.unaccounted_data_use)
             if restriction and not restriction.where.items() <= columns.items():
@@ -385,10 +408,11 @@ def _reduced(experiment: Experiment, scale: str) -> tuple[dict[str, list], Scale
 
 def _iterations(experiment: Experiment, settings: list[dict[str, Any]]) -> list[int]:
     if experiment.iterations == "all":
-        horizons = [setting["horizon"] for setting in settings]
-        for line in (line for horizon in set(horizons) for line in wrong_horizon(horizon)):
-            raise ConfigurationError([line])
-        return list(range(1, max(horizons) + 1))
+        for setting in settings:
+            for line in wrong_horizon(setting["horizon"]):
+                point = _point_text(experiment, setting, "horizon")
+                raise ConfigurationError([f"{point}.{line}"])
+        return list(range(1, max(setting["horizon"] for setting in settings) + 1))
     return list(experiment.iterations)
 
 
@@ -426,21 +450,22 @@ def _wrong_scales(configured_scale: str, papers: Mapping[str, Paper]) -> Iterato
     declared = [scale for paper in papers.values() for scale in paper.scales]
     if configured_scale not in (*SCALES, *declared):
         yield expected("scale", configured_scale, (*SCALES, *declared))
-    for key, paper in papers.items():
+    for paper in papers.values():
         for scale in sorted({*paper.scales} & {*SCALES, RESERVED}):
-            yield f"{key}.scales: {scale!r} is a predefined name; choose another name"
+            yield paper.located(f"scales: {scale!r} is a predefined name; choose another name")
         used = {
             f"experiments.{name}.scales": set(e.scales) for name, e in paper.experiments.items()
         }
         for path, scales in used.items():
             for scale in sorted(set(paper.scales) - scales):
-                yield f"{key}.{path}.{scale}: missing, expected the changes at this scale"
+                line = f"{path}.{scale}: missing, expected the changes at this scale"
+                yield paper.located(line)
         for path, scales in used.items():
             for scale in sorted(scales - {SMOKE, *paper.scales}):
-                yield expected(f"{key}.{path}", scale, (SMOKE, *paper.scales))
+                yield paper.located(expected(path, scale, (SMOKE, *paper.scales)))
 
 
-def _missing_styles(key: str, paper: Paper, styles: Mapping[str, Style]) -> Iterator[str]:
+def _missing_styles(paper: Paper, styles: Mapping[str, Style]) -> Iterator[str]:
     needed = {
         f"{curve.method}.{curve.style}": name
         for name, figure in paper.figures.items()
@@ -450,4 +475,5 @@ def _missing_styles(key: str, paper: Paper, styles: Mapping[str, Style]) -> Iter
     }
     for style, figure in needed.items():
         if style not in styles:
-            yield f"styles.{style}: missing, needed by {key}.figures.{figure}"
+            needed_by = paper.located(f"figures.{figure}")
+            yield f"styles.yaml: {style}: missing, needed by {needed_by}"

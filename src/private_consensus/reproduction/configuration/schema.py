@@ -19,6 +19,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    PrivateAttr,
     field_validator,
     model_serializer,
     model_validator,
@@ -649,6 +650,17 @@ class Paper(Part):
     """Further files of the paper, without extension, in the folder with the paper's key."""
     scales: list[Slug] = []
     """Names of scales that a study defines in addition to smoke."""
+    _file: str = PrivateAttr("")
+    _files: dict[str, str] = PrivateAttr(default_factory=dict)
+
+    def set_files(self, file: str, files: dict[str, str]) -> None:
+        """Set the file of the paper, and the file of each entry, such as ``figures.wang_fig1``."""
+        self._file, self._files = file, files
+
+    def located(self, line: str) -> str:
+        """Return an error line, which starts with a key path, after the name of its file."""
+        entry = ".".join(re.split(r"[.:\[]", line, maxsplit=2)[:2])
+        return f"{self._files.get(entry, self._file)}: {line}"
 
 
 class Style(Strict):
