@@ -10,8 +10,10 @@ from private_consensus.audits.auditing import audit, audit_calibrated, with_valu
 from private_consensus.audits.examples import complete, mean_estimation
 from private_consensus.audits.observers import observe
 from private_consensus.common.errors import InvalidInput
+from private_consensus.core import networks
 from private_consensus.core.algorithms.base import Algorithm, origin, parameters
 from private_consensus.core.problems.lasso import Lasso
+from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget, Relation
 from private_consensus.privacy.mechanisms import Exact, Gaussian, Laplace, SecureSum
 from worlds import world
@@ -489,6 +491,40 @@ def test_the_result_states_which_sensitivity_no_pair_attains():
 
     (note,) = audited(LargeSensitivity).notes
     assert "message: no tried pair attains the declared sensitivity" in note and "0.5" in note
+
+
+class MeanWithoutMessages(Averaging):
+    def query(self, state, problem, network):
+        means = np.broadcast_to(problem.means, state.x.shape)
+        return 0.5 * state.x.mean(-2, keepdims=True) + 0.5 * means
+
+
+class MeanOfAServer(Averaging):
+    def query(self, state, problem, network):
+        means = np.broadcast_to(problem.means, state.x.shape)
+        return 0.5 * network.combine(state.x, lambda x: x.mean(-2, keepdims=True)) + 0.5 * means
+
+
+def test_a_state_that_depends_on_an_agent_without_a_message_is_noted():
+    result = audited(MeanWithoutMessages)
+    note = "the state 'x' of agent 1 after iteration 2 depends on agent 0 without a message"
+    assert result.verdict == "not contradicted" and note in str(result)
+    assert "without a message" not in str(audited(MeanOfAServer)) + str(audited(Averaging))
+
+
+class MeanOfAllAgents(Averaging):
+    def query(self, state, problem, network):
+        agents = np.tile(np.arange(problem.n_agents), (problem.n_agents, 1))
+        means = np.broadcast_to(problem.means, state.x.shape)
+        return 0.5 * network.gather(state.x, agents).mean(-2) + 0.5 * means
+
+
+def test_values_of_agents_without_an_edge_are_not_received():
+    problem, ring = mean_estimation(5), networks.build(Streams(0, (0,)), "ring", 5)
+    result = audit_calibrated(MeanOfAllAgents(), problem, ring, HORIZON, 1e-5, pairs=1)
+    assert result.verdict == "not executed", result
+    assert "agent 2 in the neighbourhood of agent 0" in result.reason
+    assert audited(MeanOfAllAgents).verdict == "not contradicted"
 
 
 class PrivateCalibration(Averaging):

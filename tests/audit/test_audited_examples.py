@@ -25,6 +25,15 @@ def test_the_verdict_on_an_example(name):
     result = audit(*example.world, pairs=PAIRS)
     assert result.verdict == UNPROVEN.get(name, "not contradicted"), result
     assert result.reached and max(result.reached.values()) <= 1 + 1e-6
+    assert "without a message" not in str(result)
+
+
+@pytest.mark.parametrize("name", ["ldp_admm", "ldp_subgradient"])
+def test_secret_sharing_passes_through_the_network(name):
+    (example,) = examples(name)
+    shared = replace(example.algorithm, exchange="secret_sharing", weights="fixed")
+    result = audit(shared, *example.world[1:], pairs=PAIRS)
+    assert result.verdict == "not contradicted" and "without a message" not in str(result)
 
 
 @pytest.mark.parametrize("name", ["decor", "muffliato_gd", "secure_aggregation", "zip_dl"])

@@ -24,6 +24,7 @@ from private_consensus.privacy.mechanisms import CLOSED_SET, Mechanism
 from .comparison import ROUNDING, costs_of, leak_between
 from .execution import Execution, execute
 from .frozen import freeze
+from .locality import unsent_dependence
 from .result import (
     LEAKS,
     NO_GUARANTEE,
@@ -207,9 +208,13 @@ def audit_calibrated(
     search = Search(algorithm, problem, network, horizon, pairs, seed)
     streams = Streams(secret_root(seed), (0,))
 
-    def executed(data: Any, releases: Any, push: Any = None) -> Execution:
+    def executed(data: Any, releases: Any, push: Any = None, source: Any = None) -> Execution:
+        world = algorithm, data, network, horizon, streams
         with np.errstate(all="ignore"):
-            return execute(algorithm, data, network, horizon, streams, releases, push)
+            execution = execute(*world, releases, push)
+            if source is not None:
+                execution.unsent = unsent_dependence(*world, source)
+        return execution
 
     with two_workers(executed) as (first_worker, second_worker):
         for pair in search.pairs():
@@ -217,7 +222,8 @@ def audit_calibrated(
                 first_worker.submit(pair.first, None, pair.push)
                 recorded = first_worker.result()
                 second_worker.submit(pair.second, recorded.releases)
-                first_worker.submit(pair.first, recorded.releases)
+                source = None if pair.agent in findings.attacked else pair.agent
+                first_worker.submit(pair.first, recorded.releases, None, source)
                 again, replayed = first_worker.result(), second_worker.result()
             except EOFError:
                 findings.error = "the process that executes the algorithm ended"
@@ -251,7 +257,7 @@ class _Findings:
 
     def __init__(self, algorithm: Algorithm, declared: Mapping[str, Mechanism], agents: int):
         self.algorithm, self.declared, self.agents = algorithm, declared, agents
-        self.leak = self.excess = self.refusal = self.error = ""
+        self.leak = self.excess = self.refusal = self.error = self.unsent = ""
         self.reached: dict[str, float] = {}
         self.latest: dict[str, float] = {}
         self.pairs = self.outputs = self.executed = 0
@@ -277,6 +283,7 @@ class _Findings:
             self.leak = recorded.leak
             return
         self.executed += 1
+        self.unsent = self.unsent or again.unsent
         self.outputs += len(recorded.events)
         repeated = leak_between(recorded, again, -1, self.agents)
         moved, excess_of_own = costs_of(again, self.declared, -1)
@@ -301,6 +308,8 @@ class _Findings:
         }  # fmt: skip
         if failed := self.pairs - self.executed:
             facts["notes"] = (f"not compared: {failed} pairs ({self.error or self.refusal})",)
+        if self.unsent:
+            facts["notes"] = (*facts.get("notes", ()), f"not through the network: {self.unsent}")
         for verdict, reason in ((LEAKS, self.leak), (UNDERSTATED, self.excess)):
             if reason:
                 return AuditResult(verdict, reason, **facts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, NamedTuple
 
@@ -51,6 +51,8 @@ class Execution:
         Name, iteration, cost and declared loss per release, of a replay.
     leak, refusal, error : str
         Reason why the execution ended early; empty if it did not.
+    unsent : str
+        Sentence on a state that depends on another agent without a message; empty if none does.
     """
 
     declaration: Any = None
@@ -60,6 +62,7 @@ class Execution:
     leak: str = ""
     refusal: str = ""
     error: str = ""
+    unsent: str = ""
 
 
 def checked_query(name: str, t: int, query: Any) -> None:
@@ -186,11 +189,17 @@ def run_recorded(
     horizon: int,
     handler: Running,
     events: list[Event],
+    deliver: Callable[[Any], Any] = lambda received: received,
 ) -> None:
-    """Execute all iterations; append messages, outputs and states to ``events``."""
-    recording: Any = RecordingNetwork(
-        network, lambda name, value: events.append(Event("message", handler.t, name, value))
-    )
+    """Execute all iterations; append messages, outputs and states to ``events``.
+
+    ``deliver`` returns the value that agents receive for the value that they should receive.
+    """
+
+    def record(name: str, value: Any) -> None:
+        events.append(Event("message", handler.t, name, value))
+
+    recording: Any = RecordingNetwork(network, record, deliver)
     release = handler.function()
     state = algorithm.start(problem, recording, release)
     events.extend(_states(START, state))

@@ -151,7 +151,7 @@ class Feeding(Running):
 class FeedingNetwork:
     """Network that passes sent values and received sums to a function."""
 
-    def __init__(self, network: Network, record: Callable[[Any, Any], None]):
+    def __init__(self, network: Network, record: Callable[[Any, Any, bool], None]):
         self._network, self._record = network, record
 
     def __getattr__(self, name: str) -> Any:
@@ -161,7 +161,7 @@ class FeedingNetwork:
 
         def send(values: Any, *options: Any) -> Any:
             received = method(values, *options)
-            self._record(values, received)
+            self._record(values, received, name == "combine")
             return received
 
         return send

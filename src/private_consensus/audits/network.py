@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from private_consensus.common.errors import InvalidInput
 from private_consensus.core.networks import Network
 
-SENDING = ("mix", "mix_others", "mix_links", "neighbour_sum", "gather")
+SENDING = ("mix", "mix_others", "mix_links", "neighbour_sum", "gather", "combine")
 """Methods through which values leave an agent."""
 PUBLIC = (
     "n_agents", "degrees", "shared", "own_weights", "consensus_rate",
@@ -27,21 +28,38 @@ class RecordingNetwork:
         Network of the audited execution.
     record : callable
         Function of the name of the method and the sent value.
+    deliver : callable
+        Function of the received value, which returns the value that the agents receive.
     """
 
-    def __init__(self, network: Network, record: Callable[[str, Any], None]):
-        self._network, self._record = network, record
+    def __init__(
+        self,
+        network: Network,
+        record: Callable[[str, Any], None],
+        deliver: Callable[[Any], Any],
+    ):
+        self._network, self._record, self._deliver = network, record, deliver
 
     def __repr__(self) -> str:
         return f"RecordingNetwork({self._network!r})"
 
+    def require_edges(self, neighbourhoods: np.ndarray) -> None:
+        """Refuse neighbourhoods, [agents, members], with a member that is not a neighbour."""
+        agents = np.arange(self._network.n_agents)
+        is_edge = self._network.adjacency | np.eye(len(agents), dtype=bool)
+        for agent, *_, member in np.argwhere(~is_edge[agents[:, None], neighbourhoods]):
+            found = f"agent {neighbourhoods[agent, member]} in the neighbourhood of agent {agent}"
+            raise InvalidInput("neighbourhoods", found, "agents with an edge to this agent")
+
 
 def _sending(name: str) -> Callable[..., Any]:
     def send(self: RecordingNetwork, *values: Any) -> Any:
+        if name == "gather":
+            self.require_edges(values[1])
         for value in values:
             if isinstance(value, np.ndarray) and value.dtype.kind == "f":
                 self._record(name, value.copy())
-        return getattr(self._network, name)(*values)
+        return self._deliver(getattr(self._network, name)(*values))
 
     send.__doc__ = f"Apply :meth:`.Network.{name}` and record the sent values."
     return send

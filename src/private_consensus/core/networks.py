@@ -297,6 +297,20 @@ class Network:
         runs = np.arange(len(neighbourhoods))[:, None, None]
         return x[:, runs, neighbourhoods]
 
+    def combine(self, x: np.ndarray, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """Return a function of the values of all agents, which a server sends to every agent.
+
+        The server may be replaced by a protocol that computes the function, such as a secure sum.
+
+        Parameters
+        ----------
+        x : ndarray, shape (..., n, d)
+            Values of the agents.
+        function : callable
+            Function of ``x``.
+        """
+        return function(x)
+
     @cached_property
     def _others(self) -> Matrices:
         """Mixing matrices without their diagonals."""

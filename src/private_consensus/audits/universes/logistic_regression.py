@@ -11,7 +11,6 @@ from private_consensus.core.problems.logistic_regression import LogisticRegressi
 
 from . import Background, Record, Universe
 
-
 FAR_MODEL, SMALL_ANGLE = 1e3, 0.05
 """Norm of models at which gradients of the logistic loss have their largest norms, and half the
 angle between two rows."""

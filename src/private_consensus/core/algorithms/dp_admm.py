@@ -104,7 +104,7 @@ class DPADMM(Algorithm):
         target = rho * state.server + state.dual + inverse_step * state.noisy
         exact = (target - problem.gradient(state.noisy)) / self.weight(t)
         noisy = release("estimate", exact)
-        server = noisy.mean(-2, keepdims=True) - state.dual.mean(-2, keepdims=True) / rho
+        server = network.combine(noisy, mean) - network.combine(state.dual, mean) / rho
         return DPADMMState(noisy, exact, state.dual - rho * (noisy - server), server)
 
     def observables(self, state, problem, t):
@@ -117,6 +117,11 @@ class DPADMM(Algorithm):
             name: np.broadcast_to(np.reshape(getattr(self, name), (-1, 1)), shape)
             for name in ("rho", "eta_0")
         }
+
+
+def mean(x: np.ndarray) -> np.ndarray:
+    """Return the mean of the values of all agents, [settings, runs, 1, dim]."""
+    return x.mean(-2, keepdims=True)
 
 
 ALGORITHM = DPADMM

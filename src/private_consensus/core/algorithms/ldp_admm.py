@@ -76,7 +76,7 @@ class LocallyPrivateADMM(ADMMFamily):
     def receive(self, network, x):
         if self.exchange == "plain":
             return super().receive(network, x)
-        return SecretSharing().outcome(x)[..., None, :] - x
+        return network.combine(x, SecretSharing().outcome)[..., None, :] - x
 
     def start(self, problem, network, release):
         state = super().start(problem, network, release)

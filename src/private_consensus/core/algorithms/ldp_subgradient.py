@@ -66,7 +66,8 @@ class LocallyPrivateSubgradient(RandomAggregates):
     def aggregate(self, x, network):
         if self.exchange == "plain":
             return mean_interval(x, network)
-        mean = np.broadcast_to(SecretSharing().outcome(x)[..., None, :] / x.shape[-2], x.shape)
+        total = network.combine(x, SecretSharing().outcome)[..., None, :]
+        mean = np.broadcast_to(total / x.shape[-2], x.shape)
         return Aggregate(mean, mean, mean)
 
     def start(self, problem, network, release):

@@ -121,7 +121,9 @@ class PeriodicallyReducedADMM(ADMMFamily):
 
     def _received(self, network, x: np.ndarray, distance: np.ndarray) -> Received:
         """Apply the threshold to the new values that agents receive from their neighbours."""
-        new_distance = np.linalg.norm(x[..., :, None, :] - x[..., None, :, :], axis=-1)
+        members, new_distance = network.closed_neighbourhoods, np.zeros_like(distance)
+        to_members = np.linalg.norm(x[..., None, :] - network.gather(x, members), axis=-1)
+        np.put_along_axis(new_distance, np.broadcast_to(members, to_members.shape), to_members, -1)
         total = distance + new_distance
         is_near = total <= column(self.U)
         if self.threshold == "consistent":
