@@ -28,7 +28,6 @@ from private_consensus.core.randomness import Streams
 from private_consensus.kernels import messages, rounds, rows
 from private_consensus.kernels.normals import threefry
 from private_consensus.privacy import Budget, account
-from private_consensus.privacy.discrete import discrete_gaussian_pmf
 from private_consensus.privacy.mechanism_sampled import SampledGradient
 
 FIRST_ROW = np.zeros(1, int)
@@ -166,6 +165,12 @@ def compiled(table, dim):
 
 
 # --- Discrete Gaussian ----------------------------------------------------------------------------
+
+
+def discrete_gaussian_pmf(k, variance):
+    """Return the probabilities of integers in proportion to exp(-k^2 / (2 variance))."""
+    support = np.arange(-2000, 2001)
+    return np.exp(-(k**2) / (2 * variance)) / np.exp(-(support**2) / (2 * variance)).sum()
 
 
 def chi_square(draws, variance, *, of=None) -> float:

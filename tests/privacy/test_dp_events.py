@@ -1,83 +1,102 @@
-"""Test that dp_accounting and this package agree on epsilon for the same releases."""
-
-import math
+"""Test that dp_accounting and this package agree on epsilon for the same mechanisms."""
 
 import dp_accounting as dp
-import numpy as np
 import pytest
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 
-from private_consensus.privacy import (
-    Release,
-    Sampling,
-    dp_events,
-    epsilon,
-    exact,
-    fixed_batches,
-    gaussian_epsilon,
-    noisy_mean,
-    pure,
-)
+from private_consensus.privacy import Release, Sampling, epsilon, pure
 
 DELTA = 1e-5
-REPLACE = dp.NeighboringRelation.REPLACE_ONE
 
 
-def theirs(accountant, releases):
-    return accountant.compose(dp_events(releases)).get_epsilon(DELTA)
+def zcdp(sensitivity, scale):
+    return dp.ZCDpEvent((sensitivity / scale) ** 2 / 2)
 
 
-def test_pld_accountant_of_gaussians_agrees_with_gaussian_differential_privacy():
-    scales = np.array([2.0, 3.0, 4.0])
-    releases = [Release("gaussian", [1.0, 1.0, 2.0], scales, count=7), Release("gaussian", 1.0, 9)]
-    mu = math.sqrt(7 * (1 / 4 + 1 / 9 + 4 / 16) + 1 / 81)
-    accounted_epsilon = theirs(PLDAccountant(), releases)
-    assert accounted_epsilon == pytest.approx(gaussian_epsilon(mu, DELTA), rel=1e-3)
+def repeated(event, count):
+    return dp.SelfComposedDpEvent(event, count)
+
+
+def poisson(event, rate):
+    return dp.PoissonSampledDpEvent(rate, event)
+
+
+def fixed_size(event, rate):
+    return dp.SampledWithoutReplacementDpEvent(1.0, rate, event)
 
 
 @pytest.mark.parametrize(
-    "releases",
+    ("releases", "events"),
     [
-        [Release("laplace", 1.0, [3.0, 5.0], count=20)],
-        [Release("gamma_norm", 1.0, 5.0, count=20)],
-        [Release("laplace", 1.0, 2.0, count=30, sampling=Sampling("poisson", 0.1))],
-        [Release("gaussian", 1.0, 1.5, count=40, sampling=Sampling("poisson", 0.05))],
-        [Release("gaussian", 1.0, 4.0, count=9), Release("laplace", 1.0, 6.0)],
+        (
+            [Release("laplace", 1.0, [3.0, 5.0], count=20)],
+            [repeated(dp.LaplaceDpEvent(scale), 20) for scale in (3.0, 5.0)],
+        ),
+        # Laplace noise of the same ratio dominates the other noise.
+        (
+            [Release("gamma_norm", 1.0, 5.0, count=20)],
+            [repeated(dp.LaplaceDpEvent(5.0), 20)],
+        ),
+        (
+            [Release("laplace", 1.0, 2.0, count=30, sampling=Sampling("poisson", 0.1))],
+            [repeated(poisson(dp.LaplaceDpEvent(2.0), 0.1), 30)],
+        ),
+        (
+            [Release("gaussian", 1.0, 1.5, count=40, sampling=Sampling("poisson", 0.05))],
+            [repeated(poisson(dp.GaussianDpEvent(1.5), 0.05), 40)],
+        ),
+        (
+            [Release("gaussian", 1.0, 4.0, count=9), Release("laplace", 1.0, 6.0)],
+            [repeated(dp.GaussianDpEvent(4.0), 9), dp.LaplaceDpEvent(6.0)],
+        ),
     ],
 )
-def test_pld_accountants_of_both_libraries_agree(releases):
-    assert theirs(PLDAccountant(), releases) == pytest.approx(
-        epsilon(releases, DELTA, "pld"), rel=2e-3
+def test_loss_distributions_of_both_libraries_agree(releases, events):
+    theirs = PLDAccountant().compose(dp.ComposedDpEvent(events)).get_epsilon(DELTA)
+    assert epsilon(releases, DELTA, "pld") == pytest.approx(theirs, rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("releases", "events", "gain"),
+    [
+        (
+            [Release("discrete_gaussian", [1.0, 2.0], 9.0, count=5)],
+            [repeated(zcdp(change, 9.0), 5) for change in (1.0, 2.0)],
+            1.01,
+        ),
+        (
+            [Release("discrete_gaussian", 1.0, 9.0), Release("laplace", 1.0, 9.0)],
+            [zcdp(1.0, 9.0), dp.LaplaceDpEvent(9.0)],
+            1.01,
+        ),
+        (
+            [Release("gaussian", 1.0, 1.5, count=40, sampling=Sampling("poisson", 0.05))],
+            [repeated(poisson(dp.GaussianDpEvent(1.5), 0.05), 40)],
+            1.02,
+        ),
+        (
+            [Release("gaussian", 1.0, 2.0, count=40, sampling=Sampling("fixed_size", 0.05))],
+            [repeated(fixed_size(dp.GaussianDpEvent(2.0), 0.05), 40)],
+            2.0,
+        ),
+    ],
+)
+def test_renyi_accountant_is_at_most_that_of_the_library(releases, events, gain):
+    """It is smaller for samples of fixed size."""
+    is_fixed = any(r.sampling and r.sampling.kind == "fixed_size" for r in releases)
+    relation = dp.NeighboringRelation
+    accountant = RdpAccountant(
+        neighboring_relation=relation.REPLACE_ONE if is_fixed else relation.ADD_OR_REMOVE_ONE
     )
-
-
-@pytest.mark.parametrize(
-    ("releases", "gain"),
-    [
-        ([Release("discrete_gaussian", [1.0, 2.0], 9.0, count=5)], 1.01),
-        ([Release("discrete_gaussian", 1.0, 9.0), Release("laplace", 1.0, 9.0)], 1.01),
-        ([Release("gaussian", 1.0, 1.5, count=40, sampling=Sampling("poisson", 0.05))], 1.02),
-        ([Release("discrete_gaussian", [1.0, 2.0], 9.0, count=5), pure(0.3, count=4)], 1.2),
-        ([pure(1.0, count=9, sampling=Sampling("fixed_size", 0.1))], 2.0),
-        ([Release("gaussian", 1.0, 2.0, count=40, sampling=Sampling("fixed_size", 0.05))], 2.0),
-    ],
-)
-def test_renyi_accountant_is_at_most_that_of_the_library(releases, gain):
-    """It is smaller for pure mechanisms, and for samples of fixed size."""
-    fixed = any(r.sampling and r.sampling.kind == "fixed_size" for r in releases)
-    relation = REPLACE if fixed else dp.NeighboringRelation.ADD_OR_REMOVE_ONE
-    accounted_epsilon = theirs(RdpAccountant(neighboring_relation=relation), releases)
+    theirs = accountant.compose(dp.ComposedDpEvent(events)).get_epsilon(DELTA)
     ours = epsilon(releases, DELTA, "rdp")
-    assert accounted_epsilon / gain <= ours <= accounted_epsilon * (1 + 1e-3)
+    assert theirs / gain <= ours <= theirs * (1 + 1e-3)
 
 
-def test_profiles_are_unsupported_and_noiseless_releases_have_infinite_epsilon():
-    profiled = noisy_mean(fixed_batches(5), 50).releases(1.0, 3)
-    for accountant in (PLDAccountant(), RdpAccountant()):
-        with pytest.raises(dp.UnsupportedEventError):
-            accountant.compose(dp_events([*profiled, Release("laplace", 1.0, 2.0)]))
-        noisy = Release("gaussian", 1.0, 5.0)
-        assert theirs(accountant, [noisy, exact()]) == math.inf
-    assert theirs(RdpAccountant(), [exact(0), Release("laplace", 0.0, 1.0)]) == 0
-    assert isinstance(dp_events([]), dp.NoOpDpEvent)
+def test_pure_releases_cost_at_most_a_zcdp_bound_of_the_library():
+    releases = [Release("discrete_gaussian", [1.0, 2.0], 9.0, count=5), pure(0.3, count=4)]
+    events = [repeated(zcdp(change, 9.0), 5) for change in (1.0, 2.0)]
+    events.append(repeated(dp.ZCDpEvent(0.3**2 / 2), 4))
+    theirs = RdpAccountant().compose(dp.ComposedDpEvent(events)).get_epsilon(DELTA)
+    assert theirs / 1.2 <= epsilon(releases, DELTA, "rdp") <= theirs * (1 + 1e-3)

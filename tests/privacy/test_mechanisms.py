@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.randomness import Streams
-from private_consensus.privacy import account, gamma_norm_noise
+from private_consensus.privacy import account
 from private_consensus.privacy.mechanisms import (
     CancellingLinks,
     Correlated,
@@ -266,9 +266,7 @@ def test_the_cost_bounds_the_log_ratio_of_the_densities_of_a_minimiser(distribut
 
 def test_gamma_norm_noise_has_a_uniform_direction():
     draws = rng()
-    noise = gamma_norm_noise(
-        draws.standard_normal((20_000, 3)), draws.standard_gamma(3, 20_000), 1.0
-    )
+    noise = GammaNorm.unit(draws, (20_000, 3))
     height = noise[:, 2] / np.linalg.norm(noise, axis=-1)  # uniform on the sphere (Archimedes)
     assert stats.kstest(height, stats.uniform(-1, 2).cdf).pvalue > 1e-3
     independent = stats.laplace.rvs(size=(20_000, 3), random_state=draws)

@@ -36,7 +36,6 @@ from .accounting import (
     METHODS,
     Guarantee,
     account,
-    dp_events,
     epsilon,
     gaussian_dp,
     zcdp,
@@ -62,8 +61,6 @@ from .conversions import (
     zcdp_epsilon,
     zcdp_rho,
 )
-from .discrete import discrete_gaussian_pmf
-from .mechanisms import gamma_norm_noise
 from .releases import Release, Sampling, exact, pure
 from .sparse_vector import sparse_vector_release, sparse_vector_scales
 from .subsampling import (
@@ -113,13 +110,10 @@ __all__ = [
     "calibrate",
     "classical_gaussian_scale",
     "deadline_batches",
-    "discrete_gaussian_pmf",
-    "dp_events",
     "epsilon",
     "exact",
     "extended_gaussian_scale",
     "fixed_batches",
-    "gamma_norm_noise",
     "gaussian_delta",
     "gaussian_dp",
     "gaussian_epsilon",

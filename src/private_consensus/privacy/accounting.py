@@ -213,46 +213,6 @@ def gaussian_dp(releases: Iterable[Release]) -> float:
     return math.inf if groups is None else _mu(groups)
 
 
-def dp_events(releases: Iterable[Release]):
-    r"""Return the releases as one event of the library ``dp_accounting``, for its accountants.
-
-    ===================== =========================================================================
-    ``gaussian``          ``GaussianDpEvent``: noise multiplier :math:`1/\mu`
-    ``laplace``           ``LaplaceDpEvent``: scale over sensitivity
-    ``gamma_norm``        ``LaplaceDpEvent``, which dominates it
-    ``discrete_gaussian`` ``ZCDpEvent`` of :math:`\mu^2/2`
-    ``pure``              ``ZCDpEvent`` of :math:`\epsilon\tanh(\epsilon/2)`, sampling credited to
-                          epsilon
-    ``profile``           ``UnsupportedDpEvent``: no event describes a mechanism by its profile
-    without noise         ``NonPrivateDpEvent`` for all releases together
-    ===================== =========================================================================
-
-    Sampling wraps an event in ``PoissonSampledDpEvent``, or in ``SampledWithoutReplacementDpEvent``
-    with one. An accountant that does not support an event raises ``UnsupportedEventError``.
-
-    Parameters
-    ----------
-    releases : iterable of Release
-        All releases of one agent, with sensitivities for one neighbouring relation.
-
-    Returns
-    -------
-    dp_accounting.DpEvent
-        An epsilon that an accountant of that library computes for it is an upper bound for the
-        releases.
-    """
-    import dp_accounting as dp  # slow to import
-
-    groups = _groups(releases)
-    if groups is None:
-        return dp.NonPrivateDpEvent()
-    if not groups:
-        return dp.NoOpDpEvent()
-    return dp.ComposedDpEvent(
-        [dp.SelfComposedDpEvent(_event(group), group.count) for group in groups]
-    )
-
-
 # --- Grouping: equal losses are composed together --------------------------------------------
 
 
@@ -462,29 +422,6 @@ def _pair(group: _Group) -> Pair | None:
     if group.sampling is None:
         return Pair(kind, ((1.0, 1.0, group.loss),))
     return Pair(kind, ((1.0, group.sampling.rate, group.loss),), group.sampling.kind)
-
-
-def _event(group: _Group):
-    """Convert a release to an event of ``dp_accounting``, see :func:`dp_events`."""
-    import dp_accounting as dp
-
-    if group.kind == "profile":
-        return dp.UnsupportedDpEvent()
-    if group.kind == "pure":
-        return dp.ZCDpEvent(_rho_of(group))
-    if group.kind == "concentrated":
-        event = dp.ZCDpEvent(gaussian_rho(group.loss))
-    elif group.kind == "laplace":
-        event = dp.LaplaceDpEvent(1 / group.loss)
-    else:
-        event = dp.GaussianDpEvent(1 / group.loss)
-    if group.sampling is None:
-        return event
-    rate = group.sampling.rate
-    if group.sampling.kind == "poisson":
-        return dp.PoissonSampledDpEvent(rate, event)
-    # Accountants use the quotient of the sizes only.
-    return dp.SampledWithoutReplacementDpEvent(1.0, rate, event)  # ty: ignore[invalid-argument-type]
 
 
 def _amplified(loss: float, rate: float) -> float:

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from private_consensus.common.errors import InvalidInput, arguments, require
+from private_consensus.common.errors import arguments, require
 
 from .cancelling_noise import hiding_energy
 from .correlated_noise import cyclic_sensitivity
@@ -393,9 +393,14 @@ class Laplace(Additive):
 
 
 def gamma_norm_unit(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """Return noise of density proportional to :math:`e^{-|b|_2}` in the last axis."""
+    r"""Return noise of density proportional to :math:`e^{-\|b\|_2}` in the last axis.
+
+    In polar coordinates the density of the radius is :math:`r^{d-1}e^{-r}`: Gamma with shape d,
+    independent of a uniform direction (Chaudhuri, Monteleoni, Sarwate, JMLR 2011).
+    """
     direction = generator.standard_normal(shape)
-    return gamma_norm_noise(direction, generator.gamma(shape[-1], size=shape[:-1]), 1.0)
+    radius = generator.gamma(shape[-1], size=shape[:-1])
+    return radius[..., None] * direction / np.linalg.norm(direction, axis=-1, keepdims=True)
 
 
 class GammaNorm(Additive):
@@ -809,46 +814,6 @@ def log_determinant(objective: Objective, x: np.ndarray, h: float = 1e-5) -> np.
         for e in np.eye(x.shape[-1])
     ]
     return np.linalg.slogdet(np.stack(columns, axis=-1))[1][..., None]
-
-
-def gamma_norm_noise(direction: np.ndarray, radius: np.ndarray, scale: Any) -> np.ndarray:
-    r"""Return noise of density proportional to :math:`e^{-\|b\|_2/s}`, s = ``scale``.
-
-    It hides an l2 sensitivity. In polar coordinates the density of the radius is
-    :math:`r^{d-1}e^{-r/s}`: Gamma with shape d, independent of a uniform direction (Chaudhuri,
-    Monteleoni, Sarwate, JMLR 2011).
-
-    Parameters
-    ----------
-    direction : ndarray, shape (..., d)
-        Standard normal draws; only their direction is used.
-    radius : ndarray, shape (...)
-        Draws of the Gamma distribution of shape d and scale 1.
-    scale : float or ndarray
-        s = 1/zeta; broadcast against ``direction``.
-
-    Returns
-    -------
-    ndarray, shape (..., d)
-    """
-    direction, radius = _draws("direction", direction), _draws("radius", radius)
-    fits = direction.ndim >= 1 and direction.shape[-1] >= 1
-    require(fits, "direction", direction.shape, "a shape (..., d) with d >= 1")
-    expected = f"shape {direction.shape[:-1]}, that of the directions"
-    require(radius.shape == direction.shape[:-1], "radius", radius.shape, expected)
-    length = np.linalg.norm(direction, axis=-1, keepdims=True)
-    require(bool(np.all(length > 0)), "direction", direction, "vectors that are not 0")
-    unit = _draws("unit", radius[..., None] * direction / length)
-    scale = arguments.array("scale", scale, "numbers >= 0", lambda v: v >= 0)
-    try:
-        return scale * unit
-    except ValueError as error:
-        shapes = unit.shape, scale.shape
-        raise InvalidInput("unit, scale", shapes, "shapes that broadcast") from error
-
-
-def _draws(key: str, draws: np.ndarray) -> np.ndarray:
-    return arguments.array(key, draws, "an array of finite numbers", np.isfinite)
 
 
 # They are subclasses of the mechanisms above.

@@ -12,7 +12,6 @@ from scipy.special import logsumexp
 from scipy.stats import binom
 
 from private_consensus.privacy import (
-    discrete_gaussian_pmf,
     gaussian_epsilon,
     zcdp_epsilon,
     zcdp_rho,
@@ -243,8 +242,8 @@ def least_gaussian_variance(epsilon: float, delta: float, shift: int) -> float:
 
     def meets_budget(variance: float) -> bool:
         reach = math.ceil(12 * math.sqrt(variance)) + shift
-        masses = discrete_gaussian_pmf(np.arange(-reach, reach + 1), variance)
-        return _integer_delta(masses, shift, epsilon) <= delta
+        weights = np.exp(-(np.arange(-reach, reach + 1) ** 2) / (2 * variance))
+        return _integer_delta(weights / weights.sum(), shift, epsilon) <= delta
 
     return smallest_sufficient(meets_budget, 0.1, 50_000.0)
 
