@@ -111,30 +111,6 @@ def test_an_unsolvable_problem_has_count_0_and_does_not_change_the_others(record
     assert counts[2] == 0 and (np.delete(counts, 2) > 0).all()
 
 
-def test_reusing_known_sums_gives_byte_identical_solutions(records, bound):
-    """Problems restart from their last solutions; the sums are known for all or some of them."""
-    curvature, linear, start = problems(scale=30.0)
-    tolerances, rows = np.full(len(start), 1e-10), logistic.records(records)
-    sums = np.empty((len(start), DIM + 2))
-    common = rows, WEIGHT, bound, curvature
-    x, _ = logistic.minimise(*common, linear, start, tolerances, sums)
-    shares = expit(-x @ records.T)
-    assert np.allclose(sums[:, :DIM], shares @ records, rtol=1e-12, atol=1e-13)
-    assert np.allclose(sums[:, DIM], shares.sum(1)) and np.allclose(sums[:, -1], (shares**2).sum(1))
-    linear = linear + np.random.default_rng(1).normal(size=linear.shape)
-    linear[3] -= gradient(records, x, curvature, linear)[3]  # the start solves this problem
-    expected, gradient_counts = logistic.minimise(
-        *common, linear, x, tolerances, after := np.empty_like(sums)
-    )
-    assert gradient_counts[3] == 1 and gradient_counts.max() > 3
-    third = np.arange(len(start)) % 3 == 0
-    for is_known in (np.ones(len(start), bool), third, ~third):
-        again = np.where(is_known[:, None], sums, np.nan)
-        minimisers, counts = logistic.minimise(*common, linear, x, tolerances, again, is_known)
-        assert np.array_equal(minimisers, expected) and np.array_equal(counts, gradient_counts)
-        assert np.array_equal(again, after)
-
-
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])
 def test_a_solve_with_a_non_finite_hessian_ends_with_count_0(records, wrong):
     model = logistic.model(np.full(DIM, wrong), np.eye(DIM))

@@ -291,8 +291,6 @@ def minimise(
     linear: np.ndarray,
     start: np.ndarray,
     tolerance: np.ndarray,
-    sums: np.ndarray | None = None,
-    sums_known: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Minimise problems [problems, d], each to its own gradient norm.
 
@@ -304,11 +302,6 @@ def minimise(
         D, and the l2 norm of the gradient to reach.
     linear, start : ndarray, shape (problems, d)
         b, and the initial points.
-    sums : ndarray, shape (problems, d + 2), optional
-        Overwritten with sums over the records at the minimisers (:func:`_sum_shares`).
-    sums_known : ndarray of bool, shape (problems,), optional
-        Problems for which ``sums`` holds these sums at ``start``. Their first gradients are
-        counted, but require no pass over the records.
 
     Returns
     -------
@@ -319,24 +312,10 @@ def minimise(
     """
     minimisers = np.empty(start.shape)
     gradient_counts = np.zeros(len(start), np.int64)
-    if sums is None:
-        sums = np.empty((len(start), start.shape[1] + 2))
-    if sums_known is None:
-        sums_known = np.zeros(len(start), np.bool_)
     # A read-only array is another type, which would trigger a recompilation.
     arguments = (np.require(a, float, "CW") for a in (curvature, linear, start, tolerance))
     scratch = _scratch(start.shape[1], len(records.patterns.begin) - 1)
-    _minimise(
-        records,
-        model,
-        float(weight),
-        *arguments,
-        sums,
-        sums_known,
-        minimisers,
-        gradient_counts,
-        scratch,
-    )
+    _minimise(records, model, float(weight), *arguments, minimisers, gradient_counts, scratch)
     return minimisers, gradient_counts
 
 
@@ -711,24 +690,6 @@ def _enter(state, lane, curvature, linear, start):
 
 
 @uncounted
-def _store_sums(total, squares, lane, sums):
-    """Store the sums over the records of a lane."""
-    dim = total.size // LANES
-    for k in range(dim):
-        sums[k] = total[k * LANES + lane]
-    sums[dim], sums[dim + 1] = squares[lane], squares[LANES + lane]
-
-
-@uncounted
-def _restore_sums(total, squares, lane, sums):
-    """Restore the sums over the records of a lane."""
-    dim = total.size // LANES
-    for k in range(dim):
-        total[k * LANES + lane] = sums[k]
-    squares[lane], squares[LANES + lane] = sums[dim], sums[dim + 1]
-
-
-@uncounted
 def _leave(state, memory, lane):
     """Clear the state of a problem in its lane."""
     state.length[lane] = 0.0
@@ -838,8 +799,6 @@ def _minimise(
     linear,
     start,
     tolerance,
-    sums,
-    sums_known,
     minimisers,
     gradient_counts,
     scratch,
@@ -851,68 +810,47 @@ def _minimise(
     squared_norms, slopes_after, accepted, has_step, model_weight = scratch[7:]
     state.curvature[:] = 1.0
     problem_in_lane, gradients = np.full(LANES, -1), np.zeros(LANES, np.int64)
-    tested = np.zeros(LANES, np.bool_)
-    next_problem = active = 0
-    for lane in range(min(LANES, problems)):
-        _enter(state, lane, curvature[next_problem], linear[next_problem], start[next_problem])
-        problem_in_lane[lane] = next_problem
-        next_problem += 1
-        active += 1
+    next_problem = active = min(LANES, problems)
+    for lane in range(active):
+        _enter(state, lane, curvature[lane], linear[lane], start[lane])
+        problem_in_lane[lane] = lane
     iteration = 0
-    sums_are_current = sums_known[: min(LANES, problems)].all()
-    if sums_are_current:
-        for lane in range(active):
-            _restore_sums(state.scratch, squares, lane, sums[lane])
     while active > 0:
-        if not sums_are_current:
-            _sum_sigmoids(records, state.x, state.scratch, squares, products, rows, margins)
-        sums_are_current = False
+        _sum_sigmoids(records, state.x, state.scratch, squares, products, rows, margins)
+        _gradients(state, weight)
+        _inner(squared_norms, state.gradient, 0, state.gradient, 0)
+        _inner(slopes_after, state.gradient, 0, state.step, 0)
         accepted[:] = 0.0
         has_step[:] = 0.0
-        tested[:] = False
-        entered = True
-        while entered:
-            entered = False
-            _gradients(state, weight)
-            _inner(squared_norms, state.gradient, 0, state.gradient, 0)
-            _inner(slopes_after, state.gradient, 0, state.step, 0)
-            for lane in range(LANES):
-                if tested[lane]:
-                    continue
-                tested[lane] = True
-                mean_curvature = max(4.0 * (squares[lane] - squares[LANES + lane]) / count, 1e-12)
-                model_weight[lane] = mean_curvature * weight
-                i = problem_in_lane[lane]
-                if i < 0:
-                    continue
-                gradients[lane] += 1
-                solved = np.sqrt(squared_norms[lane]) <= tolerance[i]
-                failed = gradients[lane] > MAX_GRADIENTS or not np.isfinite(squared_norms[lane])
-                if solved or failed:
-                    gradient_counts[i] = gradients[lane] if solved else 0
-                    minimisers[i] = state.x[lane::LANES]
-                    _store_sums(state.scratch, squares, lane, sums[i])
-                    _leave(state, memory, lane)
-                    gradients[lane] = 0
-                    problem_in_lane[lane] = -1
-                    active -= 1
-                    if next_problem < problems:
-                        i = next_problem
-                        _enter(state, lane, curvature[i], linear[i], start[i])
-                        problem_in_lane[lane] = i
-                        if sums_known[i]:
-                            _restore_sums(state.scratch, squares, lane, sums[i])
-                            tested[lane] = False
-                            entered = True
-                        next_problem += 1
-                        active += 1
-                elif gradients[lane] == 1:
-                    accepted[lane] = 1.0
-                elif slopes_after[lane] > -MAX_SLOPE_RATIO * state.slope[lane]:
-                    shorter = state.slope[lane] / (state.slope[lane] - slopes_after[lane])
-                    state.length[lane] *= max(MIN_SHORTENING, shorter)
-                else:
-                    accepted[lane] = has_step[lane] = 1.0
+        for lane in range(LANES):
+            mean_curvature = max(4.0 * (squares[lane] - squares[LANES + lane]) / count, 1e-12)
+            model_weight[lane] = mean_curvature * weight
+            i = problem_in_lane[lane]
+            if i < 0:
+                continue
+            gradients[lane] += 1
+            solved = np.sqrt(squared_norms[lane]) <= tolerance[i]
+            failed = gradients[lane] > MAX_GRADIENTS or not np.isfinite(squared_norms[lane])
+            if solved or failed:
+                gradient_counts[i] = gradients[lane] if solved else 0
+                minimisers[i] = state.x[lane::LANES]
+                _leave(state, memory, lane)
+                gradients[lane] = 0
+                problem_in_lane[lane] = -1
+                active -= 1
+                if next_problem < problems:
+                    i = next_problem
+                    _enter(state, lane, curvature[i], linear[i], start[i])
+                    problem_in_lane[lane] = i
+                    next_problem += 1
+                    active += 1
+            elif gradients[lane] == 1:
+                accepted[lane] = 1.0
+            elif slopes_after[lane] > -MAX_SLOPE_RATIO * state.slope[lane]:
+                shorter = state.slope[lane] / (state.slope[lane] - slopes_after[lane])
+                state.length[lane] *= max(MIN_SHORTENING, shorter)
+            else:
+                accepted[lane] = has_step[lane] = 1.0
         slot = iteration % MEMORY
         _store_step(state, memory, slot, accepted, has_step, slopes_after)
         _descend(state, memory, model, slot, model_weight, rotated, slopes_after)

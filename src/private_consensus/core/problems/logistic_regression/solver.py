@@ -75,24 +75,6 @@ class _LocalProblems(NamedTuple):
     start: np.ndarray
 
 
-class _Solutions(NamedTuple):
-    """Solutions of all problems of a call.
-
-    Attributes
-    ----------
-    x : ndarray
-        Minimisers.
-    sums : ndarray
-        Sums over the records at the minimisers.
-    gradient_counts : ndarray of int
-        Number of gradients that each problem needed.
-    """
-
-    x: np.ndarray
-    sums: np.ndarray
-    gradient_counts: np.ndarray
-
-
 class AgentRecords:
     """Records times their labels, with derived data of the local solvers.
 
@@ -101,7 +83,6 @@ class AgentRecords:
 
     def __init__(self, features: np.ndarray, labels: np.ndarray):
         self.rows = features * labels[..., None]
-        self.last_solutions: _Solutions | None = None
 
     @cached_property
     def lanes(self) -> list[kernel.SignedRecords]:
@@ -138,42 +119,24 @@ class AgentRecords:
         The loss of one record has the weight w. ``far`` is True if the minimisers are far from 0.
         """
         solutions = np.empty(problems.start.shape)
-        (_, sums, gradient_counts), sums_known = self._last(problems.start)
         lanes, models = self.lanes, self.far_models if far else self.models
 
         def solve(first, last):
             for agent in range(first, last):
-                agent_index = np.unravel_index(agent, self.rows.shape[:-2])
-                # Problems that needed many gradients in the last call are solved first.
-                counts = gradient_counts[(slice(None), *agent_index)]
-                order = np.argsort(-counts, kind="stable"), *agent_index
-                batch = _LocalProblems(*(array[order] for array in problems))
-                distinct, inverse = _distinct(batch)
-                batch = _LocalProblems(*(array[distinct] for array in batch))
-                record_sums, start_sums_known = sums[order][distinct], sums_known[order][distinct]
-                x, gradients = kernel.minimise(
-                    lanes[agent], weight, models[agent], batch.curvature, batch.pull, batch.start,
-                    batch.tolerance, record_sums, start_sums_known,
+                index = slice(None), *np.unravel_index(agent, self.rows.shape[:-2])
+                batch = _LocalProblems(*(array[index] for array in problems))
+                solutions[index], gradients = kernel.minimise(
+                    lanes[agent], weight, models[agent],
+                    batch.curvature, batch.pull, batch.start, batch.tolerance,
                 )  # fmt: skip
-                solutions[order], sums[order] = x[inverse], record_sums[inverse]
-                gradient_counts[order] = gradients[inverse]
                 if not gradients.all():
                     reason = f"gradient norm above {batch.tolerance.min():.3g}"
                     raise Unsolved(
-                        f"{reason} after {kernel.MAX_GRADIENTS} steps, agent {agent_index[-1]}"
+                        f"{reason} after {kernel.MAX_GRADIENTS} steps, agent {index[-1]}"
                     )
 
         share_out(solve, len(lanes))
-        self.last_solutions = _Solutions(solutions.copy(), sums, gradient_counts)
         return solutions
-
-    def _last(self, start: np.ndarray) -> tuple[_Solutions, np.ndarray]:
-        """Return the last solutions, and True for problems whose sums over records are known."""
-        if self.last_solutions is not None and self.last_solutions.x.shape == start.shape:
-            return self.last_solutions, (self.last_solutions.x == start).all(-1)
-        batch_shape, dim = start.shape[:-1], start.shape[-1]
-        sums, gradient_counts = np.empty((*batch_shape, dim + 2)), np.zeros(batch_shape, np.int64)
-        return _Solutions(start, sums, gradient_counts), np.zeros(batch_shape, bool)
 
 
 def _far_model(
@@ -188,15 +151,6 @@ def _far_model(
     scaled_rows = np.sqrt(curvature / (4.0 * curvature.mean()))[:, None] * rows
     values, vectors = np.linalg.eigh(scaled_rows.T @ scaled_rows)
     return kernel.model(np.maximum(values, 0.0), vectors)
-
-
-def _distinct(problems: _LocalProblems) -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices of an agent's distinct problems, and the map from all problems to them."""
-    first_index: dict[bytes, int] = {}
-    rows = np.column_stack(problems)
-    row_bytes = rows.view((np.void, rows.itemsize * rows.shape[1])).ravel().tolist()
-    first = [first_index.setdefault(row, index) for index, row in enumerate(row_bytes)]
-    return np.unique(first, return_inverse=True)
 
 
 def solve_in_lanes(loss, linear, penalty, centre, start, tolerance=None):
