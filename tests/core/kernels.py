@@ -80,15 +80,7 @@ def logistic_losses(dim: int, count: int = 45) -> Any:
     return [
         *logistic.minimise(record_set, *numbers),
         logistic.mean_losses(record_set, x, np.full(points, 2.0)),
-        logistic.misclassified(record_set, x, np.arange(count) % 2 == 0),
-        logistic.sigmoid_sums(record_set, x),
     ]
-
-
-def small_sigmoid_sums(dim: int) -> Any:
-    g = randoms()
-    few = logistic.small_record_set(g.normal(size=(3, 5, dim)))
-    return logistic.small_sigmoid_sums(few, g.normal(size=(4, 3, dim)))
 
 
 def inner_loops(dim: int) -> Any:
@@ -120,8 +112,7 @@ def draws(size: int) -> Any:
 
 
 ENTRIES: tuple[Callable[[int], Any], ...] = (
-    whole_rounds, perceptrons, logistic_losses, small_sigmoid_sums, inner_loops,
-    draws,
+    whole_rounds, perceptrons, logistic_losses, inner_loops, draws,
 )  # fmt: skip
 
 

@@ -129,38 +129,3 @@ def test_clipped_mean_losses_agree_with_numpy_in_any_batch(records, kind, scale)
     assert losses == pytest.approx(expected, rel=1e-13)
     subset_losses = logistic.mean_losses(logistic.records(rows), x[7:9], bounds[7:9])
     assert np.array_equal(subset_losses, losses[7:9])
-
-
-@pytest.mark.parametrize("scale", [0.0, 1e-6, 1e5])
-@pytest.mark.parametrize("kind", ["sparse", "indicators"])
-def test_misclassification_counts_agree_with_numpy_and_count_margin_0_as_negative(
-    records, kind, scale
-):
-    signed = indicators() if kind == "indicators" else records
-    rng = np.random.default_rng(6)
-    positive = rng.random(len(signed)) < 0.7
-    x = scale * rng.normal(size=(11, signed.shape[1]))
-    margins = x @ (np.where(positive, 1.0, -1.0)[:, None] * signed).T
-    error_counts = logistic.misclassified(logistic.records(signed), x, positive)
-    assert np.array_equal(error_counts, ((margins > 0) != positive).sum(1))
-
-
-@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e5])
-@pytest.mark.parametrize("kind", ["sparse", "indicators"])
-def test_sigmoid_weighted_sums_agree_with_numpy_in_any_batch(records, kind, scale):
-    dense = indicators() if kind == "indicators" else records
-    rows = logistic.records(dense)
-    x = scale * np.random.default_rng(6).normal(size=(11, dense.shape[1]))
-    sums = logistic.sigmoid_sums(rows, x)
-    assert sums == pytest.approx(expit(-x @ dense.T) @ dense, rel=1e-12, abs=1e-12)
-    assert np.array_equal(logistic.sigmoid_sums(rows, x[7:9]), sums[7:9])
-
-
-@pytest.mark.parametrize("count", [1, 8, 21])
-@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e5])
-def test_sigmoid_weighted_sums_of_small_record_sets_agree_with_numpy(records, count, scale):
-    rows = np.stack([records[:count], records[50 : 50 + count], np.zeros((count, DIM))])
-    x = scale * np.random.default_rng(6).normal(size=(4, 3, DIM))
-    sums = logistic.small_sigmoid_sums(logistic.small_record_set(rows), x)
-    expected = np.einsum("pij,ijk->pik", expit(-np.einsum("pik,ijk->pij", x, rows)), rows)
-    assert sums == pytest.approx(expected, rel=1e-12, abs=1e-13)

@@ -39,7 +39,6 @@ from .vectors import (
     maximum,
     minimum,
     store,
-    total_of,
     where_greater,
 )
 
@@ -64,9 +63,6 @@ BLOCK_ROWS = 32
 
 _LANES = np.uint64(LANES)
 _BLOCK_MARGINS = BLOCK_ROWS * LANES
-
-MIN_MARGIN = float(np.finfo(float).tiny)
-"""Smallest positive margin."""
 
 MAX_SLOPE_RATIO = 0.5
 """Largest slope at the end of an accepted step, relative to the descent at its beginning."""
@@ -365,57 +361,10 @@ def mean_losses(records: SignedRecords, x: np.ndarray, bound: np.ndarray) -> np.
     return means
 
 
-def misclassified(records: SignedRecords, x: np.ndarray, positive: np.ndarray) -> np.ndarray:
-    """Count the misclassified records at each point; margin 0 predicts the negative class.
-
-    ``positive``, [N], is True for records with label 1, and False for label -1.
-    """
-    wrong = np.empty(len(x))
-    scratch = _scratch_of_points(records, x)
-    min_margins = np.where(positive, MIN_MARGIN, 0.0)
-    _misclassified(records, np.require(x, float, "CW"), min_margins, wrong, *scratch)
-    return wrong
-
-
 def _scratch_of_points(records: SignedRecords, x: np.ndarray) -> tuple[np.ndarray, ...]:
     """Allocate scratch for points, their products with patterns, and margins of a block of rows."""
     counts = (x.shape[1], len(records.patterns.begin) - 1, BLOCK_ROWS)
     return tuple(_side_by_side([count * LANES for count in counts]))
-
-
-def sigmoid_sums(records: SignedRecords, x: np.ndarray) -> np.ndarray:
-    r"""Sum the sigmoid times the row, :math:`\sigma_j z_j`, over all records at each point.
-
-    The result for a point, [points, d], does not depend on other points.
-    """
-    counts = (x.shape[1], x.shape[1], 2, *(len(records.patterns.begin) - 1,) * 2, BLOCK_ROWS)
-    scratch = tuple(aligned(count * LANES, float) for count in counts)
-    out = np.empty(x.shape)
-    _sigmoid_sums(records, np.require(x, float, "CW"), out, *scratch)
-    return out
-
-
-def small_record_set(signed: np.ndarray) -> np.ndarray:
-    """Arrange the signed records [agents, N, d] of agents with few records.
-
-    The result is [agents, d, N], with N padded to whole vectors.
-    """
-    agents, records, dim = signed.shape
-    padded_records = -(-records // LANES) * LANES
-    columns = np.zeros((agents, dim, padded_records))
-    columns[..., :records] = np.swapaxes(signed, 1, 2)
-    return columns
-
-
-def small_sigmoid_sums(records: np.ndarray, x: np.ndarray) -> np.ndarray:
-    r"""Sum :math:`\sigma_j z_j` over the records of each agent, at the points of the agent.
-
-    ``records`` is the result of :func:`small_record_set`, [agents, d, padded records]. Points and
-    sums are [points, agents, d].
-    """
-    out, sigmas = np.empty(x.shape), np.empty(records.shape[-1])
-    _small_sigmoid_sums(records.ravel(), np.ascontiguousarray(x, float), out, sigmas)
-    return out
 
 
 @inlined
@@ -505,22 +454,6 @@ def _mean_losses(records, points, bound, means, x, products, margins, bounds):
             means[begin + lane] = products[lane] / rows
 
 
-@compiled
-def _misclassified(records, points, least_margin, wrong, x, products, margins):
-    rows = np.uint64(records.scale.size)
-    for begin in range(0, len(points), LANES):
-        lanes = _in_lanes(points, begin, x)
-        _multiply(products, records.patterns, x)
-        total = everywhere(0.0)
-        for first in range(np.uint64(0), rows, np.uint64(BLOCK_ROWS)):
-            for j in range(_margins_from(first, records, x, products, margins)):
-                short = -load(margins, j * _LANES) + least_margin[np.uint64(first + j)]
-                total = total + where_greater(short, 0.0, everywhere(1.0), everywhere(0.0))
-        store(products, 0, total)
-        for lane in range(lanes):
-            wrong[begin + lane] = products[lane]
-
-
 @uncounted
 def _sum_sigmoids(records, x, total, squares, products, sums, margins):
     """Compute ``total = sum_j sigma_j z_j``, and ``squares``: the sums of sigma_j and its square.
@@ -544,34 +477,6 @@ def _sum_sigmoids(records, x, total, squares, products, sums, margins):
         value = load(sums, i * LANES)
         for k in range(patterns.begin[i], patterns.begin[i + 1]):
             _add(total, patterns.offsets[k], value)
-
-
-@compiled
-def _sigmoid_sums(records, points, out, x, total, squares, products, sums, margins):
-    for begin in range(0, len(points), LANES):
-        lanes = _in_lanes(points, begin, x)
-        _sum_sigmoids(records, x, total, squares, products, sums, margins)
-        for lane in range(lanes):
-            out[begin + lane] = total[lane::LANES]
-
-
-@compiled
-def _small_sigmoid_sums(columns, points, out, sigmas):
-    dim, padded_records = points.shape[2], sigmas.size
-    for i in range(points.shape[1]):
-        begin = i * dim * padded_records
-        for p in range(points.shape[0]):
-            x = points[p, i]
-            for j in range(0, padded_records, LANES):
-                margin = everywhere(0.0)
-                for k in range(dim):
-                    margin = margin + load(columns, begin + k * padded_records + j) * x[k]
-                store(sigmas, j, _decreasing_sigmoid(margin))
-            for k in range(dim):
-                total = everywhere(0.0)
-                for j in range(0, padded_records, LANES):
-                    total = total + load(sigmas, j) * load(columns, begin + k * padded_records + j)
-                out[p, i, k] = total_of(total)
 
 
 @inlined

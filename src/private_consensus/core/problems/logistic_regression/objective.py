@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -35,24 +34,6 @@ BLOCK_ENTRIES = 2**17
 SMALL_ENTRIES = 20_000
 """Number of record entries per agent up to which array operations on all agents are faster than
 compiled code."""
-
-
-def _agent_by_agent(evaluate: Callable[[int, tuple], np.ndarray], mask: np.ndarray) -> np.ndarray:
-    """Evaluate selected points for one agent after the other; values at other points are NaN.
-
-    The function ``evaluate(agent, index)`` returns the values at the points ``index`` of an agent.
-    The mask of selected points has shape (points, [runs,] agents).
-    """
-    values = np.full(mask.shape, np.nan)
-
-    def evaluate_some(first, last):
-        for agent in range(first, last):
-            agent_index = np.unravel_index(agent, mask.shape[1:])
-            index = (mask[(slice(None), *agent_index)], *agent_index)
-            values[index] = evaluate(agent, index)
-
-    share_out(evaluate_some, math.prod(mask.shape[1:]))
-    return values
 
 
 def _require_padding(features: np.ndarray, labels: np.ndarray, sizes: Any, negative: float) -> None:
@@ -292,23 +273,8 @@ class LogisticRegression(Problem):
         return self.with_valid(features=rows, labels=labels, sizes=sizes)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        return -self.weight * self._sigmoid_sums(x) + self.ridge * x
-
-    def _sigmoid_sums(self, x: np.ndarray) -> np.ndarray:
-        r"""Sum :math:`\sigma(-m_j) z_j` over the signed records of each agent."""
-        points = x.reshape(-1, math.prod(self.labels.shape[:-1]), self.dim)
-        if not self._has_many_entries:
-            records = self.agent_records.small_records
-            return kernel.small_sigmoid_sums(records, points).reshape(x.shape)
-        if len(points) >= kernel.LANES:
-            agents = enumerate(self.agent_records.lanes)
-            sums = [
-                kernel.sigmoid_sums(agent_records, points[:, agent])
-                for agent, agent_records in agents
-            ]
-            return np.stack(sums, axis=1).reshape(x.shape)
         margins = per_agent(x, np.swapaxes(self._signed, -1, -2))
-        return per_agent(sigmoid_neg(margins), self._signed)
+        return self.ridge * x - self.weight * per_agent(sigmoid_neg(margins), self._signed)
 
     def rows_of(self, run: int) -> np.ndarray:
         """Return the indices of the agents' records in a run, among the records of all runs.
@@ -369,29 +335,24 @@ class LogisticRegression(Problem):
         mask = mask & np.isfinite(points).all(-1)
         bounds = np.broadcast_to(bound, (*x.shape[:-1], 1)).reshape(-1, *agents_shape)
 
-        def losses(agent, index):
-            return kernel.mean_losses(lanes[agent], points[index], bounds[index])
+        losses = np.full(mask.shape, np.nan)
 
-        return _agent_by_agent(losses, mask).reshape(x.shape[:-1])
+        def evaluate(first, last):
+            for agent in range(first, last):
+                agent_index = np.unravel_index(agent, agents_shape)
+                index = (mask[(slice(None), *agent_index)], *agent_index)
+                losses[index] = kernel.mean_losses(lanes[agent], points[index], bounds[index])
+
+        share_out(evaluate, len(lanes))
+        return losses.reshape(x.shape[:-1])
 
     def local_error_counts(self, x: np.ndarray) -> np.ndarray:
         """Count the local records that each agent's model misclassifies; shape (..., agents).
 
         Margin 0 predicts the negative class.
         """
-        if not (self._has_many_entries and self._both_labels and np.isfinite(x).all()):
-            margins = per_agent(x, np.swapaxes(self.features, -1, -2))
-            return ((margins > 0) != (self.labels > 0)).sum(-1)
-        points = x.reshape(-1, *self.labels.shape[:-1], self.dim)
-        lanes, positive = (
-            self.agent_records.lanes,
-            self.labels.reshape(-1, self.labels.shape[-1]) > 0,
-        )
-
-        def errors(agent, index):
-            return kernel.misclassified(lanes[agent], points[index], positive[agent])
-
-        return _agent_by_agent(errors, np.ones(points.shape[:-1], bool)).reshape(x.shape[:-1])
+        margins = per_agent(x, np.swapaxes(self.features, -1, -2))
+        return ((margins > 0) != (self.labels > 0)).sum(-1)
 
     def hessian(self, x: np.ndarray) -> np.ndarray:
         r"""Compute the Hessians :math:`\nabla^2 f_i(x_i)`; shape (..., agents, dim, dim)."""

@@ -89,10 +89,6 @@ class AgentRecords:
         return [kernel.records(rows) for rows in self._of_each_agent(self.rows)]
 
     @cached_property
-    def small_records(self) -> np.ndarray:
-        return kernel.small_record_set(self._of_each_agent(self.rows))
-
-    @cached_property
     def models(self) -> list[kernel.SpectralForm]:
         r"""Eigenvalues and eigenvectors of :math:`\frac14 Z_i^T Z_i`, a Hessian bound at w = 1."""
         values, vectors = np.linalg.eigh(np.swapaxes(self.rows, -1, -2) @ self.rows / 4)
