@@ -206,8 +206,8 @@ class Mechanism(ABC):
         """Return the value of iteration t."""
         if not isinstance(values, list):
             return values
-        found = f"a list of {len(values)} values"
-        require(1 <= t <= len(values), "mechanism", found, f"a value for iteration {t}")
+        actual = f"a list of {len(values)} values"
+        require(1 <= t <= len(values), "mechanism", actual, f"a value for iteration {t}")
         return values[t - 1]
 
     def unit_scale(self, t: int) -> Any:
@@ -527,8 +527,8 @@ class SecureSum(Additive):
         return np.broadcast_to(noisy.mean(-2, keepdims=True), noisy.shape)
 
     def units(self, problem, streams):
-        found, expected = f"agents = {self.agents}", f"{problem.n_agents}, those of the problem"
-        require(self.agents == problem.n_agents, "SecureSum", found, expected)
+        actual, expected = f"agents = {self.agents}", f"{problem.n_agents}, those of the problem"
+        require(self.agents == problem.n_agents, "SecureSum", actual, expected)
         return super().units(problem, streams)
 
     def at_sum(self, t):
