@@ -6,7 +6,7 @@ sends each other share to one agent. Every agent broadcasts the sum of the share
 .. math:: v_i = \sum_j s_{ij} \ (\mathrm{mod}\ p), \qquad \hat s_j = \sum_i s_{ij}, \qquad
     \sum_j \hat s_j = \sum_i v_i \ (\mathrm{mod}\ p) \quad (15)
 
-Reals are rounded to multiples of ``1 / resolution``, and residues above p / 2 represent negative
+Reals are rounded to multiples of ``1 / RESOLUTION``, and residues above p / 2 represent negative
 numbers. The sum is exact if :math:`p > 2\,|\sum_i v_i|`. The condition of the paper,
 :math:`p > |\sum_i v_i|`, does not suffice.
 
@@ -17,96 +17,26 @@ know the value of the last agent. The graph must be complete.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from private_consensus.common.errors import require
 
 from .networks import Network
 
-LARGEST_MODULUS = 2**62
-"""Largest modulus, for which the sum of two residues has at most 64 bits."""
+MODULUS, RESOLUTION = 2**61 - 1, 2**32
+"""Modulus p, and number of grid points per unit."""
 
 
-@dataclass(frozen=True)
-class SecretSharing:
-    """Secret sharing of fixed-point numbers (Xiao et al., Algorithm 3).
+def shared_sum(x: np.ndarray) -> np.ndarray:
+    """Return the sum of the values [..., agents, d] of all agents, as secret sharing computes it.
 
-    Parameters
-    ----------
-    modulus : int
-        Modulus p, above twice the absolute value of the largest sum times ``resolution``.
-    resolution : int
-        Number of grid points per unit.
+    No shares are sampled, since they cancel in the sum.
     """
-
-    modulus: int = 2**61 - 1
-    resolution: int = 2**32
-
-    def __post_init__(self):
-        require(
-            2 < self.modulus <= LARGEST_MODULUS, "exchange.modulus", self.modulus, "in (2, 2**62]"
-        )
-        require(self.resolution >= 1, "exchange.resolution", self.resolution, "a number >= 1")
-
-    def encode(self, x: np.ndarray) -> np.ndarray:
-        """Round reals to the grid and return their residues modulo p.
-
-        If the sum of such values over agents (axis -2) might exceed p / 2, ``InvalidInput`` is
-        raised.
-        """
-        steps = np.rint(np.asarray(x, float) * self.resolution)
-        largest = float(np.abs(steps).max(initial=0.0)) * np.shape(x)[-2]
-        require(
-            largest < self.modulus / 2,
-            "exchange.modulus",
-            self.modulus,
-            f"above {2 * largest:.6g}, twice the largest possible sum",
-        )
-        return steps.astype(np.int64) % self.modulus
-
-    def decode(self, residues: np.ndarray) -> np.ndarray:
-        """Convert residues to reals; residues above p / 2 represent negative numbers."""
-        signed = np.where(residues > self.modulus // 2, residues - self.modulus, residues)
-        return signed / self.resolution
-
-    def split(self, values: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """Split residues ``[..., i, d]`` into shares ``[..., i, j, d]``, from agent i for agent j.
-
-        All shares but the last are uniform and independent. The last share makes the sum modulo p
-        over j correct.
-        """
-        agents = values.shape[-2]
-        shape = (*values.shape[:-1], agents - 1, values.shape[-1])
-        free = generator.integers(0, self.modulus, size=shape)
-        last = (values - self.total(free, -2)) % self.modulus
-        return np.concatenate([free, last[..., None, :]], axis=-2)
-
-    def gather(self, shares: np.ndarray) -> np.ndarray:
-        """Return the message that each agent broadcasts, the sum of its shares; ``[..., j, d]``."""
-        return self.total(shares, -3)
-
-    def reconstruct(self, broadcast: np.ndarray) -> np.ndarray:
-        """Return the sum of all values, ``[..., d]``, computed from the broadcast partial sums."""
-        return self.total(broadcast, -2)
-
-    def total(self, residues: np.ndarray, axis: int) -> np.ndarray:
-        """Sum residues modulo p along an axis, reduced after every addition."""
-        terms = np.moveaxis(residues, axis, 0)
-        total = np.zeros(terms.shape[1:], np.int64)
-        for term in terms:
-            total = (total + term) % self.modulus
-        return total
-
-    def outcome(self, x: np.ndarray) -> np.ndarray:
-        """Return the result of :meth:`sum` without random numbers, since the shares cancel."""
-        return self.decode(self.total(self.encode(x), -2))
-
-    def sum(self, x: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """Sum real values [..., agents, d], each rounded to the resolution, by secret sharing."""
-        shares = self.split(self.encode(x), generator)
-        return self.decode(self.reconstruct(self.gather(shares)))
+    steps = np.rint(np.asarray(x, float) * RESOLUTION)
+    largest = float(np.abs(steps).max(initial=0.0)) * np.shape(x)[-2]
+    expected = f"below {MODULUS / 2 / RESOLUTION:.4g}, for which the sum modulo p is exact"
+    require(largest < MODULUS / 2, "largest sum of values", largest / RESOLUTION, expected)
+    return steps.astype(np.int64).sum(-2) / RESOLUTION
 
 
 def require_complete(network: Network) -> None:

@@ -21,7 +21,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ..exchange import SecretSharing, require_complete
+from ..exchange import require_complete, shared_sum
 from .base import INTERNAL, per_iteration
 from .families import random_weights
 from .families.admm import ADMMFamily
@@ -76,7 +76,7 @@ class LocallyPrivateADMM(ADMMFamily):
     def receive(self, network, x):
         if self.exchange == "plain":
             return super().receive(network, x)
-        return network.combine(x, SecretSharing().outcome)[..., None, :] - x
+        return network.combine(x, shared_sum)[..., None, :] - x
 
     def start(self, problem, network, release):
         state = super().start(problem, network, release)

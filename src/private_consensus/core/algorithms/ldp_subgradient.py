@@ -19,7 +19,7 @@ from annotated_types import Ge, Le
 
 from private_consensus.common.errors import require
 
-from ..exchange import SecretSharing, require_complete
+from ..exchange import require_complete, shared_sum
 from .base import column
 from .families import random_aggregates, random_weights
 from .families.random_aggregates import Aggregate, RandomAggregates, mean_interval
@@ -66,7 +66,7 @@ class LocallyPrivateSubgradient(RandomAggregates):
     def aggregate(self, x, network):
         if self.exchange == "plain":
             return mean_interval(x, network)
-        total = network.combine(x, SecretSharing().outcome)[..., None, :]
+        total = network.combine(x, shared_sum)[..., None, :]
         mean = np.broadcast_to(total / x.shape[-2], x.shape)
         return Aggregate(mean, mean, mean)
 
