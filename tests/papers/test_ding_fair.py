@@ -138,10 +138,8 @@ def test_trimming_minimises_over_directions_of_positive_curvature():
 def test_without_noise_the_result_is_the_closed_form(problem, network, streams):
     coefficients = problem.coefficients
     closed = -np.linalg.solve(coefficients.quadratic, coefficients.linear[..., None])[..., 0] / 2
-    for coeffs in ("ordered", "unique"):
-        free = FairClassification(fair="off", coeffs=coeffs)
-        free = free.calibrate(Budget(np.inf, 0.0), problem, network, 1)
-        assert np.allclose(released(free, problem, network, streams), closed, atol=1e-9)
+    free = FairClassification(fair="off").calibrate(Budget(np.inf, 0.0), problem, network, 1)
+    assert np.allclose(released(free, problem, network, streams), closed, atol=1e-9)
 
 
 def test_the_fairness_term_is_minimised_and_reduces_the_covariance(problem, network, streams):
@@ -271,15 +269,11 @@ def test_a_logistic_fit_does_not_depend_on_earlier_fits(problem, streams):
 # --- Sensitivities -----------------------------------------------------------------------------
 
 
-def coefficients_of(x, weight, coefficients):
+def coefficients_of(x, weight):
     """Return linear and quadratic coefficients of one record, with their columns."""
     d = len(x)
     pairs = np.array(list(product(range(d), repeat=2)))
     quadratic = np.outer(x, x)[tuple(pairs.T)] / 8
-    if coefficients == "unique":
-        keep = pairs[:, 0] <= pairs[:, 1]
-        quadratic = np.where(pairs[:, 0] == pairs[:, 1], quadratic, 2 * quadratic)[keep]
-        pairs = pairs[keep]
     linear = np.outer(weight, x)
     columns = [{j} for _ in weight for j in range(d)] + [set(map(int, p)) for p in pairs]
     return np.concatenate([linear.ravel(), quadratic]), columns
@@ -289,26 +283,24 @@ unit = st.floats(0, 1, allow_nan=False)
 rows_of_ball = st.lists(unit, min_size=DIM, max_size=DIM).map(
     lambda v: np.array(v) / max(1.0, np.linalg.norm(v))
 )
-CASES = list(product(("off", "perrec", "plus", "penal"), ("ordered", "unique")))
 
 
-@pytest.mark.parametrize(("kind", "coefficients"), CASES)
+@pytest.mark.parametrize("kind", ["off", "perrec", "plus", "penal"])
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(x=rows_of_ball, replacement=rows_of_ball, mean=unit, pick=st.tuples(unit, unit))
 def test_a_replaced_record_changes_coefficients_by_at_most_the_tight_sensitivities(
-    kind, coefficients, x, replacement, mean, pick
+    kind, x, replacement, mean, pick
 ):
     options = weights(kind, mean)
     record_weights = [options[min(int(p * len(options)), len(options) - 1)] for p in pick]
-    before, columns = coefficients_of(x, record_weights[0], coefficients)
-    after, _ = coefficients_of(replacement, record_weights[1], coefficients)
+    before, columns = coefficients_of(x, record_weights[0])
+    after, _ = coefficients_of(replacement, record_weights[1])
     change = np.abs(before - after)
-    tight = Sensitivity(DIM, kind, mean, True, coefficients)
+    tight = Sensitivity(DIM, kind, mean)
     assert change.sum() <= tight.l1 + 1e-12
     assert np.linalg.norm(change) <= tight.l2 + 1e-12
-    if coefficients == "ordered":
-        assert tight.l1 <= paper_sensitivity("l1", DIM, fair=kind != "off") + 1e-12
-        assert tight.l2 <= paper_sensitivity("l2", DIM, fair=kind != "off") + 1e-12
+    assert tight.l1 <= paper_sensitivity("l1", DIM, fair=kind != "off") + 1e-12
+    assert tight.l2 <= paper_sensitivity("l2", DIM, fair=kind != "off") + 1e-12
     for selected in ({0}, {1, 2}):
         inside = np.array([bool(c & selected) for c in columns])
         selected_change, remaining_change = change[inside].sum(), change[~inside].sum()
@@ -332,20 +324,19 @@ def test_a_replaced_record_changes_coefficients_by_at_most_the_tight_sensitiviti
         ("penal", np.sqrt(2), 1, 2),
     ],
 )
-@pytest.mark.parametrize("coefficients", ["ordered", "unique"])
-def test_worst_pairs_attain_the_tight_l2_sensitivity(kind, expected, first, second, coefficients):
+def test_worst_pairs_attain_the_tight_l2_sensitivity(kind, expected, first, second):
     x = np.full(DIM, 1 / np.sqrt(DIM))
     options = np.array([[0.5], [-0.5]]) if kind == "off" else weights(kind, 0.4)
-    pair = [coefficients_of(x, options[i], coefficients)[0] for i in (first, second)]
+    pair = [coefficients_of(x, options[i])[0] for i in (first, second)]
     assert np.linalg.norm(pair[0] - pair[1]) == pytest.approx(expected)
-    assert Sensitivity(DIM, kind, 0.4, True, coefficients).l2 == pytest.approx(expected)
+    assert Sensitivity(DIM, kind, 0.4).l2 == pytest.approx(expected)
 
 
 def test_orthogonal_rows_attain_the_l2_sensitivity_for_a_rare_group():
     """With one record in a thousand in the group, the weights of both changes add up."""
     tight = Sensitivity(DIM, "plus", 0.001).l2
     coefficients_a, coefficients_b = (
-        coefficients_of(np.eye(DIM)[i], weights("plus", 0.001)[1], "ordered")[0] for i in (0, 1)
+        coefficients_of(np.eye(DIM)[i], weights("plus", 0.001)[1])[0] for i in (0, 1)
     )
     assert np.linalg.norm(coefficients_a - coefficients_b) == pytest.approx(tight)
     assert tight > 2
@@ -398,8 +389,8 @@ def test_paper_sensitivities_equal_those_of_the_lemmas():
 def test_the_average_of_theorem_18_fails_for_a_tight_sensitivity():
     """Use x = x' = e_s and (y, z) from (0, 1) to (1, 0), which change coefficients of w_s only."""
     x, options = np.eye(DIM)[0], weights("penal", 0.4)
-    before, columns = coefficients_of(x, options[1], "ordered")
-    after, _ = coefficients_of(x, options[2], "ordered")
+    before, columns = coefficients_of(x, options[1])
+    after, _ = coefficients_of(x, options[2])
     change, inside = np.abs(before - after), np.array([0 in c for c in columns])
     assert change[inside].sum() == pytest.approx(2.0)
     assert change[~inside].sum() == 0
@@ -510,18 +501,13 @@ def perturbed(algorithm, problem, network, streams):
     return algorithm.perturbed(problem, handler.function())
 
 
-def test_off_diagonal_noise_is_larger_for_ordered_than_for_unique_coefficients(network, streams):
+def test_products_of_two_features_have_half_the_noise_variance_of_squares(network, streams):
     many = Streams(streams.root, tuple(range(300)), streams.groups)
     problem = fair.build(many, 1, prepared=prepared_rows(), protected="sex")
-    spread = {}
-    for coeffs in ("ordered", "unique"):
-        algorithm = FairClassification(coeffs=coeffs, noise_selected=1.0, noise_rest=1.0,
-                                       mechanism="gaussian")  # fmt: skip
-        noise = perturbed(algorithm, problem, network, many)[0][0] - problem.coefficients.quadratic
-        spread[coeffs] = noise[:, 0, 1].std(), noise[:, 0, 0].std()
-    assert spread["ordered"][0] == pytest.approx(np.sqrt(0.5), rel=0.15)
-    assert spread["unique"][0] == pytest.approx(0.5, rel=0.15)
-    assert spread["ordered"][1] == pytest.approx(spread["unique"][1])
+    algorithm = FairClassification(noise_selected=1.0, noise_rest=1.0, mechanism="gaussian")
+    noise = perturbed(algorithm, problem, network, many)[0][0] - problem.coefficients.quadratic
+    assert noise[:, 0, 1].std() == pytest.approx(np.sqrt(0.5), rel=0.15)
+    assert noise[:, 0, 0].std() == pytest.approx(1.0, rel=0.15)
 
 
 def test_a_fairness_term_in_the_linear_part_adds_no_noise(problem, network, streams):

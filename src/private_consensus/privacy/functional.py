@@ -20,7 +20,6 @@ import numpy as np
 from private_consensus.common.errors import arguments
 
 FAIRNESS = ("off", "perrec", "plus", "penal")
-COEFFICIENTS = ("ordered", "unique")
 
 
 @dataclass(frozen=True)
@@ -38,19 +37,15 @@ class Sensitivity:
         Mean :math:`\bar z` of the protected attribute.
     public_mean : bool
         True if the mean is public. If False, the bounds hold for every mean and count its change.
-    coefficients : {"ordered", "unique"}
-        All :math:`d^2` products, or one coefficient per monomial, which doubles products of two.
     """
 
     dim: int
     fair: str = "off"
     mean: float = 0.5
     public_mean: bool = True
-    coefficients: str = "ordered"
 
     def __post_init__(self):
         arguments.choice("algorithm.fair", self.fair, FAIRNESS)
-        arguments.choice("algorithm.coeffs", self.coefficients, COEFFICIENTS)
 
     @cached_property
     def _weights(self) -> tuple[np.ndarray, ...]:
@@ -69,17 +64,15 @@ class Sensitivity:
 
     @property
     def l2(self) -> float:
-        r"""l2 sensitivity of all coefficients; it is attained for ordered coefficients.
+        r"""l2 sensitivity of all coefficients, which is attained.
 
-        .. math:: \Delta_2^2 = \max_{v,v'} |v|^2 + |v'|^2 + \tfrac{\kappa}{32}
-            + \max_{0 \le u \le 1} \bigl(-2 v \cdot v'\,u - \tfrac{\kappa}{32} u^2\bigr)
+        .. math:: \Delta_2^2 = \max_{v,v'} |v|^2 + |v'|^2 + \tfrac1{32}
+            + \max_{0 \le u \le 1} \bigl(-2 v \cdot v'\,u - \tfrac1{32} u^2\bigr)
 
-        with :math:`u = x \cdot x'`, :math:`\kappa = 1`, or 2 if products of two are doubled: all
-        terms are largest for rows of norm one.
+        with :math:`u = x \cdot x'`: all terms are largest for rows of norm one.
         """
-        extra = 1 / 32 if self.coefficients == "ordered" else 2 / 32
         worst = max(
-            _pair(first, second, extra)
+            _pair(first, second)
             for options in self._weights
             for first, second in product(options, repeat=2)
         )
@@ -113,9 +106,9 @@ class Sensitivity:
     def known(self) -> bool:
         """Return True if pairs of records are known that attain a fraction of the bound.
 
-        The result is False if the mean is computed from the data, or products are doubled.
+        The result is False if the mean is computed from the data.
         """
-        return self.coefficients == "ordered" and (self.public_mean or self.fair == "off")
+        return self.public_mean or self.fair == "off"
 
     def reached_laplace_loss(self, part_scale: float, rest_scale: float, columns: int) -> float:
         """Return a lower bound on the Laplace loss, from the known pairs of :func:`pair_l1`.
@@ -173,7 +166,8 @@ def weights(fair: str, mean: float) -> np.ndarray:
     return (label + group)[:, None] if fair == "plus" else np.column_stack([label, group])
 
 
-def _pair(first: np.ndarray, second: np.ndarray, extra: float) -> float:
+def _pair(first: np.ndarray, second: np.ndarray) -> float:
+    extra = 1 / 32
     opposed = max(0.0, -float(first @ second))
     u = min(1.0, opposed / extra)
     return float(first @ first + second @ second) + extra + 2 * opposed * u - extra * u * u

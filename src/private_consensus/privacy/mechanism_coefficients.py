@@ -29,14 +29,10 @@ class NoisyCoefficients(Mechanism):
         Distribution of the noise.
     scales : mapping
         Noise scale of each block, broadcastable to the block.
-    coding : {"ordered", "unique"}
-        Whether noise is added to all products of two columns, whose sum the symmetric matrix
-        states, or once to each monomial.
     """
 
     distribution: str = "laplace"
     scales: Mapping[str, Any] | None = None
-    coding: str = "ordered"
     takes_array: ClassVar[bool] = False
 
     def blocks(self) -> Mapping[str, Any]:
@@ -56,7 +52,7 @@ class NoisyCoefficients(Mechanism):
     def output(self, query, unit, t):
         noisy = {}
         for name, scale in self.blocks().items():
-            noise = symmetric(unit[name], self.coding) if name == "quadratic" else unit[name]
+            noise = symmetric(unit[name]) if name == "quadratic" else unit[name]
             noisy[name] = query[name] + scale * noise
         if "added" in query:
             noisy["linear"] = noisy["linear"] + query["added"]
@@ -79,17 +75,8 @@ class NoisyCoefficients(Mechanism):
         changes = []
         for name, scale in self.blocks().items():
             change = np.abs(recorded.evidence[name] - self.block(query, name)) / scale
-            if name == "quadratic":
-                change = self._of_products(change)
             changes.append(change.reshape(*change.shape[:2], -1))
         return np.linalg.norm(np.concatenate(changes, axis=-1), order, axis=-1, keepdims=True)
-
-    def _of_products(self, change: np.ndarray) -> np.ndarray:
-        """Return the changes of the noise of products for the changes of a symmetric matrix."""
-        if self.coding == "ordered":
-            return change
-        doubled = 2.0 * np.triu(change, 1)
-        return doubled + np.eye(change.shape[-1]) * change
 
     def releases(self, horizon):
         if not all(np.all(np.asarray(scale) > 0) for scale in self.blocks().values()):
@@ -97,17 +84,6 @@ class NoisyCoefficients(Mechanism):
         return [Release(self.distribution, sensitivity=float(self.sensitivity), scale=1.0)]
 
 
-def symmetric(unit: np.ndarray, coding: str) -> np.ndarray:
-    """Return the noise of a symmetric matrix for draws on all products, or on monomials.
-
-    Parameters
-    ----------
-    unit : ndarray, shape (..., d, d)
-        Unit noise; for monomials, the upper half is used.
-    coding : {"ordered", "unique"}
-        See :class:`NoisyCoefficients`.
-    """
-    if coding == "ordered":
-        return (unit + np.swapaxes(unit, -1, -2)) / 2
-    upper = np.triu(unit)
-    return (upper + np.swapaxes(upper, -1, -2)) / 2
+def symmetric(unit: np.ndarray) -> np.ndarray:
+    """Return the noise of a symmetric matrix for draws on all products of two columns."""
+    return (unit + np.swapaxes(unit, -1, -2)) / 2

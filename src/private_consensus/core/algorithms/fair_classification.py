@@ -148,7 +148,7 @@ class FairClassification(FunctionalMechanism):
         return {
             "coefficients": NoisyCoefficients(
                 change if change.size > 1 else change.item(), 1.0, scales=scales,
-                distribution=self.mechanism, coding=self.coeffs,
+                distribution=self.mechanism,
             )
         }  # fmt: skip
 

@@ -93,7 +93,7 @@ class Pflr(FunctionalMechanism):
         with np.errstate(divide="ignore"):
             loss = objective / np.reshape(self.noise_objective, (-1, 1, 1))
         coefficients = NoisyCoefficients(
-            loss if loss.size > 1 else loss.item(), 1.0, coding=self.coeffs,
+            loss if loss.size > 1 else loss.item(), 1.0,
             scales={"linear": scales.linear, "quadratic": scales.quadratic},
         )  # fmt: skip
         scale = np.reshape(self.noise_fairness, (-1, 1, 1))

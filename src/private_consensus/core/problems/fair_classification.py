@@ -150,9 +150,7 @@ class FairLogisticRegression(Problem):
             distance=(1 - 2 * mean) * group_sums + mean * row_sums,
         )
 
-    def coefficient_change(
-        self, fair: str, *, public_mean: bool = True, coefficients: str = "ordered"
-    ) -> Sensitivity:
+    def coefficient_change(self, fair: str, *, public_mean: bool = True) -> Sensitivity:
         r"""Bound the change of the coefficients if one training row is replaced, in l1 and l2.
 
         Parameters
@@ -162,10 +160,8 @@ class FairLogisticRegression(Problem):
         public_mean : bool
             True if :math:`\bar z` is public. If not, the bounds hold for every mean and include the
             change of the mean.
-        coefficients : {"ordered", "unique"}
-            Either all :math:`d^2` quadratic coefficients, or one coefficient per monomial.
         """
-        return Sensitivity(self.dim, fair, self.mean, public_mean, coefficients)
+        return Sensitivity(self.dim, fair, self.mean, public_mean)
 
     def _train_sum(self, weights: np.ndarray) -> np.ndarray:
         tested = np.vecmat(weights[self.test], self._test_features)

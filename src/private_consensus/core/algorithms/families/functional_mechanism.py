@@ -52,6 +52,8 @@ class ClassifierState(NamedTuple):
 class FunctionalMechanism(Algorithm):
     r"""Minimiser of a quadratic objective with noisy coefficients.
 
+    Noise is added to all :math:`d^2` products of two features, which are then symmetrised.
+
     Parameters
     ----------
     mechanism : {"laplace", "gaussian"}
@@ -64,9 +66,6 @@ class FunctionalMechanism(Algorithm):
     alpha : float
         Weight :math:`\alpha_1` of the fairness term. With 0, there is no fairness term, but the
         noise is that of an objective with one.
-    coeffs : {"ordered", "unique"}
-        Whether noise is added to all :math:`d^2` products, which are then symmetrised, or once to
-        each monomial.
     sens : {"paper", "tight"}
         Sensitivities: as published, for features in [0, 1], or tight ones, for rows of norm <= 1.
     zbar : {"public", "data"}
@@ -80,7 +79,6 @@ class FunctionalMechanism(Algorithm):
     mechanism: Literal["laplace", "gaussian"] = "laplace"
     fair: Literal["off", "perrec", "plus", "penal"] = "penal"
     alpha: NonNegative = 1.0
-    coeffs: Literal["ordered", "unique"] = "ordered"
     sens: Annotated[Literal["paper", "tight"], CALIBRATION] = "paper"
     zbar: Annotated[Literal["public", "data"], CALIBRATION] = "public"
     emulated: Annotated[NonNegative, CALIBRATION] = 0.0
@@ -104,7 +102,7 @@ class FunctionalMechanism(Algorithm):
             Fairness term.
         """
         is_public = self.zbar == "public"
-        return problem.coefficient_change(fair, public_mean=is_public, coefficients=self.coeffs)
+        return problem.coefficient_change(fair, public_mean=is_public)
 
     def emulation(self, problem) -> float:
         """Return the factor by which the noise is multiplied to emulate more records."""
