@@ -165,12 +165,12 @@ def tuning(means: pl.DataFrame) -> dict[str, Any]:
 def markdown(means: pl.DataFrame, losses: pl.DataFrame) -> str:
     """Write answer, figure and tables as Markdown."""
     heading, figure = "# Which method should I use?", "![Losses](comparison.svg)"
-    parts = [heading, answer(means), figure, note(means)]
+    sections = [heading, answer(means), figure, note(means)]
     for table in tables(means, losses):
         cells = [[escaped(cell) for cell in row] for row in [table["columns"], *table["rows"]]]
-        parts += [f"## {table['title']}", *filter(None, [table.get("note")])]
-        parts.append(markdown_table(cells[0], cells[1:]).rstrip())
-    return "\n\n".join(parts) + "\n"
+        sections += [f"## {table['title']}", *filter(None, [table.get("note")])]
+        sections.append(markdown_table(cells[0], cells[1:]).rstrip())
+    return "\n\n".join(sections) + "\n"
 
 
 def _share(pair: dict[str, Any] | None) -> str:
