@@ -52,7 +52,7 @@ def test_run_prints_a_table_and_four_values_of_epsilon(call):
     for term in ("normalised_error", "standard error", "claimed", "formula", "accountant"):
         assert term in out
     epsilons = {
-        key: float(re.search(rf"{key}[^│]*│ *([\d.]+)", out)[1])
+        key: float(re.search(rf"│[^│\n]*{key}[^│\n]*│ *([\d.]+)", out)[1])
         for key in ("claimed", "formula", "accountant", "attack")
     }
     assert epsilons["claimed"] == 2

@@ -3,6 +3,7 @@
 import json
 import re
 
+import polars as pl
 import pytest
 
 from private_consensus.api.json_values import plain
@@ -79,3 +80,18 @@ def test_a_diverged_run_reports_the_largest_stable_step(call, as_json):
     assert above["diverged"] and not below["diverged"]
     code, _, err = call(*MEANS[:-1], "400", "--set", "algorithm.eta=1", "--epsilon", "inf")
     assert code == 2 and "non-finite" in err and "below 2/L = 0.02" in err
+
+
+def test_run_writes_the_measurements_of_all_runs_to_a_csv_file(as_json, tmp_path):
+    path = tmp_path / "runs.csv"
+    setting = ("gradient_descent", "--horizon", "4", "--runs", "3", "--output", str(path))
+    report = as_json("run", *setting)
+    rows = pl.read_csv(path)
+    last = rows.filter(pl.col("t") == 4)["value"]
+    assert len(last) == 3 and last.mean() == pytest.approx(report["course"][-1]["mean"])
+
+
+def test_the_list_states_problems_proof_and_observer_of_each_private_method(as_json):
+    listed = as_json("list")["private_algorithm"]
+    assert listed["dp_ci"]["problems"] == ["linear_observation"] and listed["dp_ci"]["proven"]
+    assert not listed["d_zoa"]["proven"] and "eavesdropper" in listed["d_zoa"]["observer"]

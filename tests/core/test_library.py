@@ -77,3 +77,26 @@ def test_the_python_example_of_the_readme_runs(capsys):
     assert "epsilon 0.91" in text and "distance 1, 20 pairs: largest epsilon 0.9098" in output
     assert "0.02 about the\nopposite agent" in text
     assert "distance 5, 10 pairs: largest epsilon 0.02" in output
+
+
+@pytest.mark.parametrize(
+    ("call", "correct"),
+    [
+        (lambda: pc.simulate(None, means, ring, BUDGET, horizont=3), "horizon"),
+        (lambda: pc.problems.load("lasso").build(None, 5, recrods=3), "records"),
+        (lambda: pc.algorithms.load("gradient_descent")(nosie=1.0), "noise"),
+        (lambda: pc.mechanisms.Gaussian(sensitvity=1.0), "sensitivity"),
+        (lambda: pc.Budget(1.0, dleta=1e-5), "delta"),
+    ],
+)
+def test_a_misspelt_argument_gives_an_error_with_the_correct_name(call, correct):
+    with pytest.raises(pc.InvalidInput, match=rf"did you mean {correct}\?"):
+        call()
+
+
+def test_the_guarantee_states_that_it_is_above_the_claim():
+    """D-ZOA adds no noise."""
+    problem = pc.problems.load("lasso").build(pc.Streams(0, (0,)), 5, records=20, dim=3)
+    done = pc.simulate(pc.algorithms.load("d_zoa")(), problem, ring, pc.Budget(0.9, 0.01), 2)
+    assert str(done.guarantee).startswith("No guarantee: epsilon is infinite, above the claimed")
+    assert done.guarantee.derivation.startswith(str(done.guarantee))

@@ -127,7 +127,7 @@ def test_records_out_of_bounds_are_refused_unless_clipping_is_requested():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"clip": None}, "bound: missing, expected bound or clip, or bounds of income"),
+        ({"clip": None}, "clip: missing, expected clip=NORM"),
         ({"bounds": {"sex": (0, 1)}}, "bounds: found 'sex', expected one of age, income"),
         ({"bounds": {0: (0, 1)}}, "bounds: found 0, expected one of 'age', 'income'"),
         ({"agent": 16}, "agent: found 16, expected a whole number >= 1 and <= 15"),
@@ -255,7 +255,9 @@ def test_the_mean_of_a_category_indicator_is_its_fraction():
     expected = [TABLE["age"].mean(), fraction, 1 - fraction]
     assert shares.unscaled(problem.target[0]) == pytest.approx(expected)
     unbounded = pc.split(TABLE, **options | {"features": ["income", "sex"], "bounds": None}, clip=1)
-    with pytest.raises(InvalidInput, match="bounds: missing, expected bounds of income"):
+    with pytest.raises(
+        InvalidInput, match=r"bounds: missing, expected bounds=\{'income': \(low, high\)\}"
+    ):
         unbounded.mean_estimation()
     ambiguous = TABLE.with_columns(pl.col("income").alias("sex=f"))
     with pytest.raises(InvalidInput, match=r"data: found .*sex=f.*expected different names"):

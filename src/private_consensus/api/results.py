@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,7 @@ from private_consensus.common.provenance import write_text
 from private_consensus.core import simulation
 from private_consensus.core.algorithms.base import Algorithm, parameters, unstable_steps
 from private_consensus.core.algorithms.parameters import rules_of
+from private_consensus.core.claims import claims_of
 from private_consensus.core.networks import Network
 from private_consensus.core.problems import Problem
 from private_consensus.core.randomness import PURPOSES, Streams
@@ -250,6 +252,7 @@ class Result:
         return path
 
 
+@arguments.known_keywords
 def simulate(
     algorithm: Algorithm,
     problem: Problem | Callable[[Streams], Problem],
@@ -359,21 +362,25 @@ def simulate(
     ]
     guarantees = [account(of_case, budget.delta) for of_case in releases]
     worst = max(range(len(releases)), key=lambda index: guarantees[index].epsilon)
+    calibrated = calibration.algorithms[0][0]
+    network_of_worst = calibration.cases(0)[worst].network
+    claims = claims_of(calibrated, budget, calibration.problem, network_of_worst, horizon)
+    _, claimed = claims[0]
     derivation = [
-        *derive(releases[worst], budget),
-        *_calibration(calibration.algorithms[0][0], guarantees[worst].epsilon, budget),
+        *derive(releases[worst], budget.delta, claimed),
+        *_calibration(calibrated, guarantees[worst].epsilon, claimed),
         f"Observer: {algorithm.observer}.",
     ]
     guarantee = replace(guarantees[worst], derivation="\n".join(derivation))
     return Result(
-        calibration.algorithms[0][0], budget, guarantee, rows, releases[worst], setting,
+        calibrated, budget, guarantee, rows, releases[worst], setting,
         calibration.problem, calibration.network, final_values,
     )  # fmt: skip
 
 
-def _calibration(algorithm: Algorithm, epsilon: float, budget: Budget) -> list[str]:
-    """Describe the parameters that set the noise, if the noise does not use the whole budget."""
-    if not budget.private or abs(epsilon / budget.epsilon - 1) <= BUDGET_TOLERANCE:
+def _calibration(algorithm: Algorithm, epsilon: float, claimed: float) -> list[str]:
+    """Describe the parameters that set the noise, if epsilon differs from the claim."""
+    if math.isinf(claimed) or abs(epsilon / claimed - 1) <= BUDGET_TOLERANCE:
         return []
     kind = type(algorithm)
     names = [name for name, rule in rules_of(kind).items() if rule.calibration]
@@ -401,7 +408,7 @@ def parameter_description(kind: type, name: str) -> str:
         text = inspect.cleandoc(documented.__doc__ or "")
         match = re.search(rf"^{name} : .*\n((?:    .*\n?|\n)+)", text, re.MULTILINE)
         if match:
-            return " ".join(match[1].split())
+            return " ".join(re.sub(r":\w+:`([^`]*)`", r"\1", match[1]).replace("``", "").split())
     return ""
 
 

@@ -49,6 +49,7 @@ AUDITED = (Relation("record", "replace"), Relation("agent", "replace"))
 """Neighbouring relations of the proposed pairs, except for data that arrive over time."""
 
 
+@arguments.known_keywords
 def audit(
     algorithm: Algorithm,
     problem: Problem,

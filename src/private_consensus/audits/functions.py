@@ -162,6 +162,7 @@ def _additive(law: str, query: Any, sensitivity: float, scale: float) -> np.ndar
     return _release(ADDITIVE[law](float(sensitivity), float(scale)), query)
 
 
+@arguments.known_keywords
 def gaussian(query: Any, sensitivity: float, scale: float) -> np.ndarray:
     """Return an array with Gaussian noise of a standard deviation; l2 sensitivity.
 
@@ -181,6 +182,7 @@ def gaussian(query: Any, sensitivity: float, scale: float) -> np.ndarray:
     return _additive("gaussian", query, sensitivity, scale)
 
 
+@arguments.known_keywords
 def laplace(query: Any, sensitivity: float, scale: float) -> np.ndarray:
     """Return an array with Laplace noise; l1 sensitivity.
 
@@ -200,6 +202,7 @@ def laplace(query: Any, sensitivity: float, scale: float) -> np.ndarray:
     return _additive("laplace", query, sensitivity, scale)
 
 
+@arguments.known_keywords
 def gamma_norm(query: Any, sensitivity: float, scale: float) -> np.ndarray:
     r"""Return an array with noise of density :math:`e^{-\|b\|_2/s}`; l2 sensitivity.
 
@@ -219,6 +222,7 @@ def gamma_norm(query: Any, sensitivity: float, scale: float) -> np.ndarray:
     return _additive("gamma_norm", query, sensitivity, scale)
 
 
+@arguments.known_keywords
 def exact(query: Any, reason: str) -> np.ndarray:
     """Return an array without noise, and record that it has no guarantee.
 
@@ -243,6 +247,7 @@ class _Outcome(NamedTuple):
     effects: Any
 
 
+@arguments.known_keywords
 def audit_function(
     function: Callable[[Any], Any],
     data: Any,

@@ -132,6 +132,7 @@ class ObserverResult:
         return "\n".join(lines + [f"not exact: {self.reason}"] * bool(self.reason))
 
 
+@arguments.known_keywords
 def observe(
     algorithm: Algorithm,
     problem: Any,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -33,7 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     try:
         module, function = options.command.split(".")
-        return getattr(import_module(f".{module}", __package__), function)(options) or 0
+        code = getattr(import_module(f".{module}", __package__), function)(options) or 0
+        sys.stdout.flush()
+        return code
     except InvalidInput as error:
         lines = str(error).splitlines()
         if len(lines) > MAX_LINES:
@@ -47,6 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print_error(line)
     except MemoryError as error:
         print_error(f"not enough memory: {error}")
+    except BrokenPipeError:  # a command such as head has closed the output
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         text = f"Cannot access {error.filename}: {error.strerror}"
         print_error(str(error) if error.filename is None else text)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import inspect
 import math
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ..core import algorithms, problems
 from .output import emit, print_error, progress, table
-from .settings import example_of
+from .parser import build_parser
+from .settings import example_of, plan, readable_errors
 
 KINDS = ("private algorithm", "algorithm without privacy", "analysis")
 """Tables of algorithms in a list."""
@@ -26,23 +27,61 @@ def _kind(name: str) -> str:
     return "private algorithm" if is_private else "algorithm without privacy"
 
 
+def _facts(name: str, parser: ArgumentParser) -> dict[str, Any]:
+    """Return the summary of an algorithm, its problems, and the proof and observer of its claim.
+
+    The sensitivities are those of the algorithm's example.
+    """
+    algorithm = algorithms.load(name)
+    offers = {problem: problems.class_of(problem).offers for problem in problems.names()}
+    facts = {
+        "summary": summary_of(sys.modules[algorithm.__module__]),
+        "problems": [key for key, has in offers.items() if all(map(has, algorithm.needs))],
+    }
+    if _kind(name) != KINDS[0]:
+        return facts
+    options = parser.parse_args(["run", name])
+    with readable_errors(options):
+        example, problem, network, _, horizon = plan(options)[-1]
+        setting = problem, network.of_run(0), horizon
+        declared = [*example.mechanisms(*setting).values(), *example.releases(*setting)]
+    proven = all(declaration.proven for declaration in declared)
+    return {**facts, "proven": proven, "observer": algorithm.observer}
+
+
+def _described(facts: Mapping[str, Any]) -> str:
+    """Return the facts on an algorithm as lines of text."""
+    fits_all = facts["problems"] == problems.names()
+    lines = [
+        facts["summary"],
+        f"Problems: {'all' if fits_all else ', '.join(facts['problems'])}",
+    ]
+    if "observer" in facts:
+        proof = "proven" if facts["proven"] else "NOT PROVEN"
+        lines.append(f"Sensitivity: {proof}. Observer: {facts['observer'].partition(',')[0]}.")
+    return "\n".join(lines)
+
+
 def list_names(options: Namespace) -> int:
     """Print algorithms, problems and prepared data; return 1 if two algorithms share a name."""
     from ..reproduction.data import PREPARATIONS
 
-    summaries: dict[str, dict[str, str]] = {title: {} for title in KINDS}
+    parser = build_parser()
+    methods: dict[str, dict[str, Any]] = {title: {} for title in KINDS}
     for name in algorithms.names():
-        text = summary_of(sys.modules[algorithms.load(name).__module__])
-        summaries[_kind(name)][name] = text
-    tables = {
-        **summaries,
+        methods[_kind(name)][name] = _facts(name, parser)
+    others = {
         "problem": {name: summary_of(problems.load(name)) for name in problems.names()},
         "prepared data": {name: p.because for name, p in PREPARATIONS.items()},
     }
     unusable, collisions = algorithms.unusable(), algorithms.collisions()
 
-    contents = {title.replace(" ", "_"): rows for title, rows in tables.items()}
-    output = [table([title, ""], list(rows.items())) for title, rows in tables.items()]
+    contents = {title.replace(" ", "_"): rows for title, rows in (methods | others).items()}
+    tables = {
+        title: {name: _described(facts) for name, facts in rows.items()}
+        for title, rows in methods.items()
+    }
+    output = [table([title, ""], list(rows.items())) for title, rows in (tables | others).items()]
     if unusable:
         output.append(table(["unused entry point", "reason"], list(unusable.items())))
     emit(options, {**contents, "unusable": unusable}, *output)
@@ -63,9 +102,13 @@ def data(options: Namespace) -> int:
     tables = [table([row["dataset"], row["title"]], _card(row)) for row in rows]
     replaced = sum(row["source"] == "surrogate" for row in rows)
     lines = [f"Downloads: {cache}"]
-    if replaced:
-        hint = "--mirror FOLDER reads the publishers' files"
-        lines.append(f"{replaced} of {len(rows)} data sets are surrogates; {hint}")
+    if options.source == "surrogate":
+        lines.append("Surrogates were requested; without --source surrogate, real data are read")
+    elif replaced:
+        lines.append(
+            f"{replaced} of {len(rows)} data sets are surrogates, since no source was reachable: "
+            "allow downloads, or state a folder with the publishers' files by --mirror FOLDER"
+        )
     emit(options, {"data_sets": rows, "cache": cache}, *tables, *lines)
     return 1 if replaced and options.source != "surrogate" else 0
 

@@ -51,6 +51,7 @@ def build_parser() -> argparse.ArgumentParser:
         help="metric of the problem (default: the first), or value for a quantity without metric",
     )
     option("--quantity", help="measured quantity of the algorithm (default: released)")
+    option("--output", metavar="FILE.csv", help="write the measurements of all runs to a CSV file")
 
     option = add(
         "audit", "running.audit",

@@ -12,8 +12,12 @@ import polars as pl
 from rich.table import Table
 
 from ..common.errors import Diverged, InvalidInput, Refused, require
+from ..common.provenance import write_text
+from ..common.spreadsheets import csv
 from ..core.algorithms.base import step_parameters
+from ..core.claims import is_budget_of_one_iteration
 from ..privacy import Budget, Release, account, calibrate
+from ..privacy.derivations import conclusion
 from ..privacy.safe_digits import rounded_down, rounded_up
 from ..reproduction.configuration.checks import integer_errors
 from ..reproduction.results.cells import run_cell
@@ -42,7 +46,7 @@ def run(options: Namespace) -> None:
     row = private.row(0, named=True)
     setting = _calibrated(setting)
     names = ("claimed", "formula", "accountant", "lower")
-    stated = ("delta", "accountant", "lower_bound_method", "relation", "verdict")
+    stated = ("delta", "accountant", "lower_bound_method", "proven", "relation", "verdict")
     contents = {
         "setting": setting_contents(setting),
         "runs": runs["run"].n_unique(),
@@ -53,6 +57,9 @@ def run(options: Namespace) -> None:
         **{name: row[name] for name in stated},
         "diverged": _has_diverged(mean_values["value"].to_numpy()),
     }
+    if options.output:
+        columns = pl.lit(quantity).alias("quantity"), pl.lit(metric).alias("metric")
+        write_text(options.output, csv(runs.select("t", *columns, "run", "value")))
     emit(options, contents, *_run_output(setting, mean_values, contents))
     if contents["diverged"]:
         first, last = mean_values["value"][0], mean_values["value"][-1]
@@ -78,19 +85,28 @@ def _run_output(
         [(str(t), f"{m:.4g}", f"{e:.2g}") for t, m, e in mean_values[indices].iter_rows()],
         caption=f"mean of {contents['runs']} runs",
     )
-    method = contents["lower_bound_method"]
-    formula = "none" if np.isnan(epsilon["formula"]) else rounded_up(epsilon["formula"])
+    algorithm, _, _, budget, horizon = setting
+    method, formula, delta = contents["lower_bound_method"], epsilon["formula"], contents["delta"]
     losses = table(
-        ["privacy", "epsilon"],
+        [f"privacy of {horizon} iterations", "epsilon"],
         [
             ("claimed", rounded_up(epsilon["claimed"])),
-            ("by the paper's formula", formula),
-            (f"by the accountant ({contents['accountant']})", rounded_up(epsilon["accountant"])),
-            (f"lower bound by a known attack ({method})", rounded_down(epsilon["lower"])),
+            ("paper's formula", "none" if np.isnan(formula) else rounded_up(formula)),
+            (f"upper bound, by the accountant ({contents['accountant']})",
+             rounded_up(epsilon["accountant"])),
+            (f"lower bound, by a known attack ({method})", rounded_down(epsilon["lower"])),
         ],
-        caption=f"delta = {contents['delta']:g}; {contents['relation']}; {contents['verdict']}",
-    )
-    return [*setting_lines(setting), measurements, losses]
+        caption=f"delta = {delta:g}; {contents['relation']}; {contents['verdict']}",
+    )  # fmt: skip
+    lines = setting_lines(setting)
+    if is_budget_of_one_iteration(algorithm):
+        total = rounded_up(epsilon["claimed"])
+        lines.append(
+            f"The paper's budget of epsilon {budget.epsilon:g} is for one iteration; "
+            f"its claim for {horizon} iterations is {total}."
+        )
+    first = conclusion(epsilon["accountant"], delta, epsilon["claimed"], contents["proven"])
+    return [first, *lines, measurements, losses]
 
 
 GROWTH = 1e6

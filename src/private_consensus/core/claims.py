@@ -61,6 +61,11 @@ def epsilon_by_formula(
         return float("inf")
 
 
+def is_budget_of_one_iteration(algorithm: Algorithm) -> bool:
+    """Return True if the paper's budget is that of one iteration, and its claim is the total."""
+    return CLAIMS.get(type(algorithm).__name__) is _of_all_iterations
+
+
 def _of_the_budget(algorithm, budget, problem, network, horizon):
     return [(algorithm, budget.epsilon)]
 

@@ -41,7 +41,7 @@ def generator(root: int, *names: str | int) -> np.random.Generator:
 
 
 @dataclass(frozen=True)
-class Streams:
+class Streams(arguments.KnownKeywords):
     """Random streams of a block of Monte-Carlo runs.
 
     Parameters

@@ -118,7 +118,7 @@ class Shares:
             If a numeric column has no bounds, or N is no multiple of n.
         """
         unscaled = [name for name, limits in self.ranges.items() if limits is None]
-        require(not unscaled, "bounds", None, f"bounds of {', '.join(unscaled)}")
+        require(not unscaled, "bounds", None, _bounds_of(unscaled))
         total, largest = int(self.sizes.sum()), int(self.sizes.max())
         records, remainder = divmod(total, self.n_agents)
         require(remainder == 0, "number of records", total, f"a multiple of {self.n_agents}")
@@ -168,6 +168,7 @@ class Shares:
         }
 
 
+@arguments.known_keywords
 def split(
     data: Any,
     *,
@@ -258,7 +259,11 @@ def split(
     ranges = dict(zip(titles, limits, strict=True))
     unscaled = [name for name in titles if ranges[name] is None]
     if bound is None and clip is None:
-        require(not unscaled, "bound", None, f"bound or clip, or bounds of {', '.join(unscaled)}")
+        expected = (
+            f"clip=NORM, which scales longer records to this l2 norm, or {_bounds_of(unscaled)}, "
+            "or bound=NORM, which no record exceeds"
+        )
+        require(not unscaled, "clip", None, expected)
         bound = math.sqrt(len(selected))
     require(bound is None or clip is None, "bound", bound, "either bound or clip")
     limit: Any = bound if clip is None else clip
@@ -275,6 +280,11 @@ def split(
         arranged, arranged_signs, sizes, rows[is_test], signs[is_test], records.agents, ranges,
         float(limit), clip, label_names,
     )  # fmt: skip
+
+
+def _bounds_of(columns: Sequence[str]) -> str:
+    """Return the argument that states public bounds of columns, for a message."""
+    return f"bounds={{{', '.join(f'{name!r}: (low, high)' for name in columns)}}}"
 
 
 class _Records:

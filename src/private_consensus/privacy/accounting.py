@@ -63,6 +63,7 @@ from .conversions import (
 )
 from .loss_distributions import Pair
 from .releases import PrivacyProfile, Release, Sampling
+from .safe_digits import rounded_up
 
 METHODS = ("pure", "gaussian", "gaussian+pure", "zcdp", "rdp", "pld")
 
@@ -106,6 +107,12 @@ class Guarantee:
         arguments.choice("guarantee.method", self.method, ("none", *METHODS))
         arguments.flag("guarantee.proven", self.proven)
         arguments.text("guarantee.note", self.note)
+
+    def __str__(self) -> str:
+        if self.derivation:
+            return self.derivation.partition("\n")[0]
+        remark = f" ({self.note})" if self.note else ""
+        return f"epsilon {rounded_up(self.epsilon)} at delta {self.delta:g}{remark}"
 
     def within(self, budget: Budget) -> bool:
         """Return True if this guarantee is at least as strong as ``budget``."""

@@ -12,7 +12,7 @@ CHANGES = ("replace", "add_remove")
 
 
 @dataclass(frozen=True)
-class Budget:
+class Budget(arguments.KnownKeywords):
     """(epsilon, delta) budget for everything that one agent releases.
 
     Parameters
@@ -49,7 +49,7 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Relation:
+class Relation(arguments.KnownKeywords):
     """Neighbouring relation: the data of one ``unit`` may ``change``.
 
     Parameters

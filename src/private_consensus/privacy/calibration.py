@@ -160,6 +160,7 @@ def laplace_scale(budget: Budget, sensitivity: float = 1.0, count: int = 1) -> f
     return count * sensitivity / budget.epsilon
 
 
+@arguments.known_keywords
 def calibrate(
     make_releases: Callable[[float], Iterable[Release]],
     budget: Budget,

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from .accounting import account, epsilon_by_method, gaussian_dp
-from .budget import Budget
 from .conversions import gaussian_mu
 from .releases import NORMS, Release
+from .safe_digits import rounded_up
 
 METHODS = {
     "pure": "sum of pure epsilons",
@@ -22,29 +22,63 @@ METHODS = {
 }
 """Description of each accountant."""
 BUDGET_TOLERANCE = 1e-3
-"""Relative difference of epsilon and budget up to which the budget counts as used completely."""
+"""Relative difference of epsilon and claim up to which they count as equal."""
 
 
-def derive(releases: Sequence[Release], budget: Budget) -> list[str]:
-    """Return the steps from the releases to epsilon, and the comparison with the budget.
+def conclusion(epsilon: float, delta: float, claimed: float, proven: bool) -> str:
+    """Return one sentence with a guarantee and its comparison with the claimed epsilon.
 
     Parameters
     ----------
-    budget : Budget
-        Budget for which the noise was calibrated; epsilon is stated at its delta.
+    epsilon, delta : float
+        Parameters of the guarantee.
+    claimed : float
+        Claimed epsilon at this delta; infinite if nothing is claimed.
+    proven : bool
+        True if all sensitivities are proven.
+
+    Returns
+    -------
+    str
+        Epsilon is rounded up.
+    """
+    noun = "Guarantee" if proven else "Unproven guarantee"
+    text = f"{noun}: epsilon {rounded_up(epsilon)} at delta {delta:g}"
+    if math.isinf(epsilon):
+        text = "No guarantee: epsilon is infinite"
+    if math.isinf(claimed):
+        return f"{text}; the algorithm claims none."
+    if epsilon > claimed * (1 + BUDGET_TOLERANCE):
+        return f"{text}, above the claimed epsilon {rounded_up(claimed)}: the claim is not proven."
+    if epsilon < claimed * (1 - BUDGET_TOLERANCE):
+        return f"{text}, below the claimed epsilon {rounded_up(claimed)}, which permits less noise."
+    return f"{text}, as claimed."
+
+
+def derive(releases: Sequence[Release], delta: float, claimed: float) -> list[str]:
+    """Return the conclusion, and the steps from the releases to epsilon.
+
+    Parameters
+    ----------
+    delta, claimed : float
+        Delta at which epsilon is stated, and the claimed epsilon.
 
     Returns
     -------
     list of str
-        One line per step.
+        One line per step; the first line is that of :func:`conclusion`.
     """
-    guarantee = account(releases, budget.delta)
-    lines = ["Releases of the agent with the largest privacy loss:"]
+    guarantee = account(releases, delta)
+    lines = [
+        conclusion(guarantee.epsilon, delta, claimed, guarantee.proven),
+        "Releases of the agent with the largest privacy loss:",
+    ]
     lines += [f"  {_release_line(release)}" for release in releases] or ["  none"]
+    if not guarantee.proven:
+        lines.append(f"Not proven: {guarantee.note or 'a sensitivity is assumed'}.")
     if math.isinf(guarantee.epsilon):
-        lines.append("A value that depends on the records is released without noise.")
-        return [*lines, "No guarantee: epsilon is infinite."]
-    epsilons = epsilon_by_method(releases, budget.delta)
+        return lines
+    epsilons = epsilon_by_method(releases, delta)
     if "gaussian" in epsilons and math.isfinite(mu := gaussian_dp(releases)):
         lines += [
             f"Composition: mu = root of the sum of squared mu = {mu:.4g}.",
@@ -54,10 +88,7 @@ def derive(releases: Sequence[Release], budget: Budget) -> list[str]:
     lines += [f"{_method(name)}: epsilon {value:.4g}." for name, value in epsilons.items()]
     if len(epsilons) > 1:
         lines.append(f"The smallest of these upper bounds is that of {guarantee.method}.")
-    if not guarantee.proven:
-        lines.append(f"Not proven: {guarantee.note or 'a sensitivity is assumed'}.")
-    lines.append(f"Guarantee: epsilon {guarantee.epsilon:.4g} at delta {budget.delta:g}.")
-    return [*lines, _comparison(releases, guarantee.epsilon, budget)]
+    return [*lines, *_unused(releases, guarantee.epsilon, delta, claimed)]
 
 
 def _method(name: str) -> str:
@@ -90,22 +121,14 @@ def _range(values: object) -> str:
     return f"{low:.4g}" if math.isclose(low, high, rel_tol=1e-9) else f"{low:.4g} to {high:.4g}"
 
 
-def _comparison(releases: Sequence[Release], epsilon: float, budget: Budget) -> str:
-    """Return one sentence that compares epsilon with the budget."""
-    if not budget.private:
-        return "The budget is infinite: the noise does not depend on it."
-    if epsilon > budget.epsilon * (1 + BUDGET_TOLERANCE):
-        return (
-            f"This exceeds the budget of epsilon {budget.epsilon:g}: the claim of the algorithm "
-            "does not follow from its releases."
-        )
-    if epsilon >= budget.epsilon * (1 - BUDGET_TOLERANCE):
-        return f"This is the whole budget of epsilon {budget.epsilon:g}."
-    text = f"The budget is epsilon {budget.epsilon:g}, so that a part of it is not used."
-    mu, allowed = gaussian_dp(releases), float(gaussian_mu(budget.epsilon, budget.delta))
-    if math.isfinite(mu) and 0 < mu < allowed:
-        text += (
-            f" It permits mu = {allowed:.4g}; the releases use {(mu / allowed) ** 2:.1%} of its "
-            f"square. Noise smaller by the factor {mu / allowed:.4g} would use all of it."
-        )
-    return text
+def _unused(releases: Sequence[Release], epsilon: float, delta: float, claimed: float) -> list[str]:
+    """Return a line on the noise that a claim above epsilon permits, for Gaussian noise."""
+    if math.isinf(claimed) or epsilon >= claimed * (1 - BUDGET_TOLERANCE):
+        return []
+    mu, allowed = gaussian_dp(releases), float(gaussian_mu(claimed, delta))
+    if not (math.isfinite(mu) and 0 < mu < allowed):
+        return []
+    return [
+        f"The claim permits mu = {allowed:.4g}; the releases use {(mu / allowed) ** 2:.1%} of its "
+        f"square. Noise smaller by the factor {mu / allowed:.4g} would use all of it."
+    ]

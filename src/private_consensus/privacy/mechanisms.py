@@ -61,7 +61,7 @@ class Recorded(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Mechanism(ABC):
+class Mechanism(arguments.KnownKeywords, ABC):
     """Base of all mechanisms.
 
     Parameters

@@ -134,7 +134,7 @@ class RandomCount:
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class Release(arguments.KnownKeywords):
     r"""Release of one noisy value, or of a series of noisy values.
 
     Parameters

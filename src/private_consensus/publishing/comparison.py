@@ -27,7 +27,7 @@ import numpy as np
 import polars as pl
 from scipy.stats import norm, t
 
-from private_consensus.common.errors import arguments, require
+from private_consensus.common.errors import Refused, arguments, require
 from private_consensus.common.multiplicity import ALPHA
 from private_consensus.common.readable import read_json
 from private_consensus.common.secrets import redacted
@@ -142,12 +142,14 @@ def _require_comparable(run: str | Path, reference: str | Path) -> tuple[Path, P
     """Return the folders of a run and of a reference of the same scale."""
     run = arguments.path("run", run, "the path of a folder")
     reference = arguments.path("reference", reference, "the path of a folder")
-    for key, file, expected in (
-        ("run", run / "claims.parquet", "results of a whole run, e.g. results/paper"),
-        ("reference", reference / "manifest.json", "a folder that `make publish` has written"),
+    for folder, name, command in (
+        (run, "claims.parquet", "`make reproduce` computes results/paper"),
+        (reference, "manifest.json", "`make publish` writes results/reference"),
     ):
         # Path.is_file raises an error if a name is too long.
-        require(os.path.isfile(file), key, redacted(str(file.parent)), expected)
+        if not os.path.isfile(folder / name):
+            problem = f"has no {name}" if os.path.isdir(folder) else "is no folder"
+            raise Refused([f"{redacted(str(folder))} {problem}: {command}"])
     scale, expected = _scale_of(run), _scale_of(reference)
     comparable = None in (scale, expected) or scale == expected
     require(comparable, f"scale of {run}", scale, f"{expected}, the scale of the reference")

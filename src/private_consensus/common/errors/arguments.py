@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cache, wraps
+from inspect import Signature, signature
 from pathlib import Path
 from types import UnionType
-from typing import Any
+from typing import Any, ParamSpec, Self, TypeVar
 
 import numpy as np
 
@@ -19,6 +21,8 @@ from . import InvalidInput, require
 
 Check = Callable[[Any], Any]
 Kind = type | tuple[type, ...] | UnionType
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def real(value: Any) -> float:
@@ -139,3 +143,40 @@ def items(key: str, value: Any, kind: Kind, expected: str) -> tuple:
     for item in collected:
         require(isinstance(item, kind), key, item, expected)
     return collected
+
+
+def known_keywords(function: Callable[P, T]) -> Callable[P, T]:
+    """Return the function; an unknown keyword argument raises ``InvalidInput``."""
+    names = signature(function).parameters
+
+    @wraps(function)
+    def checked(*args: P.args, **keywords: P.kwargs) -> T:
+        for name in keywords:
+            choice(f"argument of {checked.__name__}", name, names)
+        return function(*args, **keywords)
+
+    return checked
+
+
+class _SignatureOfInit:
+    """Signature of a class for ``help`` and the documentation: that of ``__init__``."""
+
+    def __get__(self, instance: object, owner: type) -> Signature:
+        complete = signature(owner.__init__)
+        return complete.replace(parameters=list(complete.parameters.values())[1:])
+
+
+class KnownKeywords:
+    """Base of classes that refuse unknown keyword arguments with ``InvalidInput``."""
+
+    __signature__ = _SignatureOfInit()
+
+    def __new__(cls, *args: Any, **keywords: Any) -> Self:
+        for name in keywords:
+            choice(f"argument of {cls.__name__}", name, _names(cls))
+        return super().__new__(cls)
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(signature(kind).parameters)

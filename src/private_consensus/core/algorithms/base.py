@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar, final
 
 import numpy as np
 
-from private_consensus.common.errors import require
+from private_consensus.common.errors import arguments, require
 from private_consensus.privacy import Budget, Relation, Release
 from private_consensus.privacy.mechanisms import ADDITIVE, Mechanism
 
@@ -65,7 +65,7 @@ runs, agents, dim]``; measurements and costs are ``[active settings, runs]``.
 
 
 @dataclass(frozen=True, kw_only=True)
-class Algorithm(ABC):
+class Algorithm(arguments.KnownKeywords, ABC):
     """Base class of all algorithms, private or not.
 
     Attributes

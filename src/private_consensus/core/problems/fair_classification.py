@@ -298,6 +298,7 @@ METRICS = FairLogisticRegression.metrics
 EXAMPLE = {"prepared": "adult-fair12", "protected": "sex"}
 
 
+@arguments.known_keywords
 def build(
     streams: Streams,
     agents: int,

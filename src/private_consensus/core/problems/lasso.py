@@ -295,6 +295,7 @@ def normalise(features: np.ndarray) -> np.ndarray:
     return columns / np.linalg.norm(columns, axis=-1, keepdims=True)
 
 
+@arguments.known_keywords
 def build(
     streams: Streams,
     agents: int,

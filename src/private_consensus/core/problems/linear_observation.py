@@ -24,7 +24,7 @@ from private_consensus.common.arrays import (
     require_number,
     require_shape,
 )
-from private_consensus.common.errors import require
+from private_consensus.common.errors import arguments, require
 
 from ..randomness import Streams
 from .base import NonNegative, Problem, consensus_error
@@ -218,6 +218,7 @@ EXAMPLE = {
 """Matrices of the five agents of Wang et al., section 5, which repeat for more agents."""
 
 
+@arguments.known_keywords
 def build(
     streams: Streams, agents: int, *, theta, constant, sine, cosine, initial, noise: NonNegative
 ) -> LinearObservation:

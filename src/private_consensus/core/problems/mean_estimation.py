@@ -151,6 +151,7 @@ METRICS = MeanEstimation.metrics
 EXAMPLE = {"records": 100, "dim": 5, "box": 5.0}
 
 
+@arguments.known_keywords
 def build(
     streams: Streams,
     agents: int,

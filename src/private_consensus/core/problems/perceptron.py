@@ -375,6 +375,7 @@ def require_records(agents: int, records: int) -> None:
     require(records >= agents, "problem.records", records, f"at least {agents}, one per agent")
 
 
+@arguments.known_keywords
 def build(
     streams: Streams,
     agents: int,

@@ -102,6 +102,14 @@ _ADULT_ONEHOT = Preparation(
     row_norm="clip",
     because="Ding 2022, section 3.3: full one-hot, columns over their maximum, rows <= 1",
 )
+
+
+def _fair(columns: str) -> str:
+    """Return the reason for a preparation of Adult for fair classification."""
+    rows = "all 48,842 records, '?' a category of its own, min-max over sqrt(d)"
+    return f"Ding 2022, fairness: {columns}; {rows}"
+
+
 _ADULT_FAIR = Preparation(
     name="adult-fair13",
     dataset="adult",
@@ -109,8 +117,7 @@ _ADULT_FAIR = Preparation(
     scaling="minmax_sqrt_dim",
     exclude=("fnlwgt",),
     drop_missing=False,
-    because="Ding 2022, fairness: 13 features of all 48,842 records: every column but fnlwgt, "
-    "'?' a category of its own, min-max over sqrt(d)",
+    because=_fair("13 columns, without fnlwgt"),
 )
 _WITHOUT_SEX = ("fnlwgt", "sex")
 
@@ -131,10 +138,32 @@ _ALL = (
         because="Ding 2022, section 3.5: 41 features; education, relationship, country dropped",
     ),
     _ADULT_FAIR,
-    replace(_ADULT_FAIR, name="adult-fair12", exclude=_WITHOUT_SEX),
-    replace(_ADULT_FAIR, name="adult-fair12-bias", exclude=_WITHOUT_SEX, bias=True),
-    replace(_ADULT_FAIR, name="adult-fair-onehot", encoding="onehot", exclude=_WITHOUT_SEX),
-    replace(_ADULT_FAIR, name="adult-fair-onehot-sex", encoding="onehot"),
+    replace(
+        _ADULT_FAIR,
+        name="adult-fair12",
+        exclude=_WITHOUT_SEX,
+        because=_fair("12 columns, without sex and fnlwgt"),
+    ),
+    replace(
+        _ADULT_FAIR,
+        name="adult-fair12-bias",
+        exclude=_WITHOUT_SEX,
+        bias=True,
+        because=_fair("12 columns, without sex and fnlwgt, and a constant"),
+    ),
+    replace(
+        _ADULT_FAIR,
+        name="adult-fair-onehot",
+        encoding="onehot",
+        exclude=_WITHOUT_SEX,
+        because=_fair("one-hot, without sex and fnlwgt"),
+    ),
+    replace(
+        _ADULT_FAIR,
+        name="adult-fair-onehot-sex",
+        encoding="onehot",
+        because=_fair("one-hot, without fnlwgt"),
+    ),
     replace(
         _ADULT_ONEHOT,
         name="us-onehot58",

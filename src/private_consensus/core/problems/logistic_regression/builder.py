@@ -16,6 +16,7 @@ from .objective import CODINGS, LogisticRegression
 PARTITIONS = ("shared", "per_run")
 
 
+@arguments.known_keywords
 def build(
     streams: Streams,
     agents: int,
