@@ -70,18 +70,23 @@ def list_names(options: Namespace) -> int:
     methods: dict[str, dict[str, Any]] = {title: {} for title in KINDS}
     for name in algorithms.names():
         methods[_kind(name)][name] = _facts(name, parser)
-    others = {
+    problems_and_data = {
         "problem": {name: summary_of(problems.load(name)) for name in problems.names()},
         "prepared data": {name: p.because for name, p in PREPARATIONS.items()},
     }
     unusable, collisions = algorithms.unusable(), algorithms.collisions()
 
-    contents = {title.replace(" ", "_"): rows for title, rows in (methods | others).items()}
+    contents = {
+        title.replace(" ", "_"): rows for title, rows in (methods | problems_and_data).items()
+    }
     tables = {
         title: {name: _described(facts) for name, facts in rows.items()}
         for title, rows in methods.items()
     }
-    output = [table([title, ""], list(rows.items())) for title, rows in (tables | others).items()]
+    output = [
+        table([title, ""], list(rows.items()))
+        for title, rows in (tables | problems_and_data).items()
+    ]
     if unusable:
         output.append(table(["unused entry point", "reason"], list(unusable.items())))
     emit(options, {**contents, "unusable": unusable}, *output)

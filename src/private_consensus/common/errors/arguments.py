@@ -95,8 +95,8 @@ def whole(key: str, value: Any, low: int, high: int | None = None) -> int:
 def choice(key: str, value: Any, names: Collection[str]) -> str:
     """Return a text that is one of several names."""
     is_text = isinstance(value, str)
-    shown = names if is_text or value is None else map(repr, names)  # 0 differs from "0"
-    expected = f"one of {', '.join(shown)}"
+    representations = names if is_text or value is None else map(repr, names)  # 0 differs from "0"
+    expected = f"one of {', '.join(representations)}"
     if not is_text and str(value) in names:
         expected = f"the text {str(value)!r}"
     require(is_text and value in names, key, value, expected)

@@ -501,7 +501,7 @@ def iterate(
 
 def per_iteration(value: Callable[[int], Any], horizon: int) -> list[Any]:
     """Return the values of a function of the iteration, for t = 1, ..., horizon."""
-    return [value(t) for t in range(1, int(horizon) + 1)]
+    return list(map(value, range(1, int(horizon) + 1)))
 
 
 class BoundedGradients:
