@@ -96,7 +96,10 @@ def test_privacy_converts_scale_to_epsilon_and_back(call):
         (["run", "gradient_descent", "--horizon", "0"], "horizon: found 0"),
         (["run", "gradient_descent", "--metric", "beauty"], "--metric: found 'beauty'"),
         (["run", "gradient_descent", "--set", "algorithm"], "--set: found 'algorithm'"),
-        (["run", "gradient_descent", "--set", "algorithm.x=1"], "algorithm: found"),
+        (
+            ["run", "gradient_descent", "--set", "algorithm.x=1"],
+            "argument of GradientDescent:",
+        ),
         (["run", "gradient_descent", "--set", "problem.records=0"], "problem.records: found 0"),
         (["run", "gradient_descent", "--set", "network.name={}"], "network.name: found {}"),
         (["privacy", "--scale", "0"], "--scale: found 0"),

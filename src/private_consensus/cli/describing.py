@@ -76,20 +76,15 @@ def list_names(options: Namespace) -> int:
     }
     unusable, collisions = algorithms.unusable(), algorithms.collisions()
 
-    contents = {
-        title.replace(" ", "_"): rows for title, rows in (methods | problems_and_data).items()
-    }
     tables = {
         title: {name: _described(facts) for name, facts in rows.items()}
         for title, rows in methods.items()
-    }
-    output = [
-        table([title, ""], list(rows.items()))
-        for title, rows in (tables | problems_and_data).items()
-    ]
+    } | problems_and_data
+    output = [table([title, ""], list(rows.items())) for title, rows in tables.items()]
     if unusable:
         output.append(table(["unused entry point", "reason"], list(unusable.items())))
-    emit(options, {**contents, "unusable": unusable}, *output)
+    contents = methods | problems_and_data | {"unusable": unusable}
+    emit(options, {title.replace(" ", "_"): rows for title, rows in contents.items()}, *output)
     for name, reason in collisions.items():
         print_error(f"entry point {name}: {reason}")
     return 1 if collisions else 0

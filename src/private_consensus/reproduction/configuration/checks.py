@@ -8,7 +8,6 @@ checks the size of prepared data when it loads them.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -461,17 +460,12 @@ def _parameters_of_problem(problem: str) -> dict[str, Parameter]:
     return dict(parameters)
 
 
-def _wrong_algorithm(built: type[Algorithm], values: Mapping[str, Any]) -> Iterator[str]:
-    names = [field.name for field in dataclasses.fields(built) if field.init]
-    yield from list(_unknown("algorithm", names, values)) or _messages_of(partial(built, **values))
-
-
-PARTS: dict[str, Callable[[type[Algorithm], Any], Iterator[str]]] = {
+PARTS: dict[str, Callable[[type[Algorithm], Any], Iterable[str]]] = {
     "problem": _wrong_problem,
     "network": _wrong_network,
     "budget": _wrong_budget,
     "horizon": lambda _, horizon: wrong_horizon(horizon),
-    "algorithm": _wrong_algorithm,
+    "algorithm": lambda built, values: _messages_of(partial(built, **values)),
 }
 """Part of a setting to the check of its values."""
 
