@@ -76,8 +76,8 @@ def figure(name):
     loaded = planning.load(configuration("showkatbakhsh"), ROOT / "config")
     numbers = pl.read_parquet(ROOT / "results" / "reference" / "data" / f"{name}.parquet")
     styles = {key: style.model_dump() for key, style in loaded.styles.items()}
-    specification = loaded.figures[name].model_dump(mode="json")
-    return lambda: figures.draw(name, "showkatbakhsh", numbers, specification, styles)
+    drawing = loaded.drawing(name)
+    return lambda: figures.draw(name, "showkatbakhsh", numbers, drawing, styles)
 
 
 TASKS = {

@@ -38,7 +38,8 @@ def numbers(y, variant="one", source="made", series="", guarantee=""):
 
 
 def chart_of(frame, **changes):
-    figure = {"title": "A figure", "panels": [panel(**changes)]}
+    panels = [panel(**changes)]
+    figure = {"title": "A figure", "panels": panels, "note": "", "conditions": ""}
     return validated(figures.draw("none", "nobody", frame, figure, STYLES))
 
 

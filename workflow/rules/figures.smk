@@ -29,7 +29,7 @@ rule draw_figure:
         styles=lambda w: PLAN.figure_styles(w.figure),
         paper=lambda w: PLAN.paper_of(w.figure),
         # A lower resolution at the smoke scale saves a fifth of the time of dozens of small figures.
-        png_scale=0.5 if SCALE == "smoke" else 2,
+        png_scale=0.5 if SCALE == "smoke" else None,
         code=code_of_figure,
     message:
         "Figure {wildcards.figure}"

@@ -494,8 +494,6 @@ class Figure(PanelKeys):
     caption: str
     """Description of quantity, method, data and curves that is clear without the paper; {name} is
     replaced by a sentence of the file."""
-    columns: Positive | None = None
-    """Number of panels per row."""
     note: str = ""
     """Remark on the data, shown below the title."""
     panels: Annotated[list[Panel], Field(min_length=1)] = [Panel()]

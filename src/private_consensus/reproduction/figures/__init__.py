@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Mapping
 from importlib import import_module
+from importlib.util import find_spec
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import polars as pl
 
-SHARED = {
-    "axes", "captions", "coinciding", "curves", "drawings", "figure_styles", "panels",
-    "repairs", "specifications", "theme",
-}  # fmt: skip
-"""Modules that the drawings of all papers use."""
-
 
 def module_of(paper: str) -> str | None:
     """Return the name of the module with the drawings of a paper; None if it has none."""
-    modules = {module.name for module in pkgutil.iter_modules(__path__)} - SHARED
-    return f"{__name__}.{paper}" if paper in modules else None
+    module = f"{__name__}.papers.{paper}"
+    return module if find_spec(module) else None
 
 
 def draw(

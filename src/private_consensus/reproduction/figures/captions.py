@@ -1,25 +1,30 @@
-"""Texts below the title of a figure: conditions and the explanation of the marks."""
+"""Notes below the title of a figure: coinciding curves, and the explanation of the marks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
 from private_consensus.common.symbols import typeset
 
 from ..results.numbers import REFUTED, UNPROVEN
+from .axes import Extent
+
+if TYPE_CHECKING:
+    from .curves import Panel
 
 NOTES = {
     UNPROVEN: "† no guarantee is proven at the claimed ε",
     REFUTED: "‡ the claimed ε is refuted",
 }
-
-
-def facts(figure: Mapping[str, Any]) -> str:
-    """Describe data, budget, agents, runs and bands of a figure in one line."""
-    return typeset(figure.get("conditions", ""))
+MAX_DISTANCE = 0.004
+"""Largest distance of coinciding curves, as a fraction of the axis: less than the line width."""
+MAX_GROUPS = 2
+"""Largest number of groups in the note."""
 
 
 def marks(numbers: pl.DataFrame, *, beyond: bool) -> str:
@@ -27,3 +32,47 @@ def marks(numbers: pl.DataFrame, *, beyond: bool) -> str:
     guarantees = set(numbers["guarantee"])
     notes = [note for guarantee, note in NOTES.items() if guarantee in guarantees]
     return "; ".join([*notes, *(["▲ ▼ values beyond the axis"] * beyond)])
+
+
+def coinciding(panels: Sequence[Panel]) -> str:
+    """Return the note that names coinciding curves; empty if there are none."""
+    panels_of_group: dict[tuple[str, ...], list[str]] = {}
+    for panel in panels:
+        for group in coinciding_groups(panel):
+            panels_of_group.setdefault(tuple(group), []).append(typeset(panel.spec["title"]))
+    clauses = [_clause(group, titles, len(panels)) for group, titles in panels_of_group.items()]
+    omitted = f"; and {len(clauses) - MAX_GROUPS} more" if len(clauses) > MAX_GROUPS else ""
+    return f"coinciding curves: {'; '.join(clauses[:MAX_GROUPS])}{omitted}" if clauses else ""
+
+
+def _clause(group: Sequence[str], titles: Sequence[str], panels: int) -> str:
+    names = " and ".join(group) if len(group) < 4 else f"{group[0]} and {len(group) - 1} others"
+    panel_title = titles[0] if len(titles) == 1 and panels > 1 else ""
+    return f"{names} ({panel_title})" if panel_title else names
+
+
+def coinciding_groups(panel: Panel) -> list[list[str]]:
+    """Group the curves whose points are closer than the width of a line."""
+    lines = {
+        str(name[0]): dict(zip(curve["x"], curve["dot"], strict=True))
+        for name, curve in panel.points.group_by("curve", maintain_order=True)
+    }
+    groups: dict[str, list[str]] = {}
+    for first, second in combinations(lines, 2):
+        if _close(lines[first], lines[second], panel.y):
+            head = next((h for h, members in groups.items() if first in members), first)
+            members = groups.setdefault(head, [head])
+            if second not in members:
+                members.append(second)
+    return list(groups.values())
+
+
+def _close(first: dict[float, float], second: dict[float, float], y: Extent) -> bool:
+    shared = [x for x in first if x in second and None not in (first[x], second[x])]
+    if len(shared) < max(2, 0.9 * min(len(first), len(second))):
+        return False
+    a, b = np.array([[line[x] for x in shared] for line in (first, second)], float)
+    ends = np.array([y.low, y.high])
+    if y.log:
+        a, b, ends = np.log10(a), np.log10(b), np.log10(ends)
+    return bool(np.max(np.abs(a - b)) <= MAX_DISTANCE * (ends[1] - ends[0]))

@@ -12,8 +12,7 @@ import polars as pl
 from private_consensus.common.symbols import typeset
 
 from .axes import STRIP, Extent, common, extent
-from .captions import facts, marks
-from .coinciding import coinciding
+from .captions import coinciding, marks
 from .figure_styles import CurveStyles, Styles, curve_styles, with_names
 from .specifications import field, named_data
 from .theme import HEIGHT, INK, WIDTH, finish
@@ -67,9 +66,9 @@ def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> dict[str, Any
     panels = [
         _panel(points.filter(pl.col("panel") == spec["title"]), spec) for spec in figure["panels"]
     ]
-    panels = _with_common_axes(panels, figure.get("columns") or len(panels))
+    columns = min(MAX_COLUMNS, len(panels))
+    panels = _with_common_axes(panels, columns)
     looks = curve_styles(points, styles)
-    columns = min(figure.get("columns") or len(panels), MAX_COLUMNS, len(panels))
     size = SINGLE_PANEL_SIZE if len(panels) == 1 else (WIDTH, HEIGHT)
     names = [set(panel.points["curve"]) for panel in panels]
     is_shared = set(looks.colour) in names
@@ -81,20 +80,16 @@ def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> dict[str, Any
     ]
     beyond = any(_leaves_axis(panel.points) for panel in panels)
     notes = (
-        facts(figure), figure.get("note", ""), coinciding(panels), marks(numbers, beyond=beyond),
+        figure["conditions"], figure["note"], coinciding(panels),
+        marks(numbers, beyond=beyond),
     )  # fmt: skip
-    chart = arranged(charts, columns)
+    spacing = {"row": GAP, "column": GAP}
+    chart = {"concat": charts, "columns": columns, "spacing": spacing}
+    if len(panels) == 1:
+        chart = charts[0]
     if not is_shared:
         chart["resolve"] = {"scale": {"color": "independent", "strokeDash": "independent"}}
     return finish(named_data(chart), figure["title"], numbers["source"][0], *notes)
-
-
-def arranged(panels: Sequence[dict[str, Any]], columns: int) -> dict[str, Any]:
-    """Arrange the charts of panels in rows of at most ``columns`` panels."""
-    if len(panels) == 1:
-        return panels[0]
-    columns = min(columns, len(panels))
-    return {"concat": list(panels), "columns": columns, "spacing": {"row": GAP, "column": GAP}}
 
 
 def legend_of(names: Sequence[str], width: float) -> dict[str, Any]:
@@ -258,11 +253,7 @@ def panel_chart(
             )
         )
     layers += _titles(spec["title"])
-    dimensions = dict(zip(("width", "height"), size, strict=True))
-    if all(drawn_layer["data"] is data for drawn_layer in layers):
-        layers = [{key: drawn_layer[key] for key in ("mark", "encoding")} for drawn_layer in layers]
-        return {"data": data, "layer": layers, **dimensions}
-    return {"layer": layers, **dimensions}
+    return {"layer": layers, "width": size[0], "height": size[1]}
 
 
 def _columns(points: pl.DataFrame) -> pl.DataFrame:

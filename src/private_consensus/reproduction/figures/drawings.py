@@ -15,7 +15,7 @@ from private_consensus.common.provenance import atomic_write
 DIGITS = 6
 """Significant digits of numbers in a specification."""
 PIXELS, MIN_SCALE = 1600, 1.5
-"""Width of a PNG in pixels, and smallest number of pixels per unit of the drawing."""
+"""Smallest width of a PNG in pixels, and smallest number of pixels per unit of the drawing."""
 COLOURS = 256
 """Number of colours of a PNG; a chart has few."""
 PAGE = """#set document(date: none)
@@ -35,18 +35,16 @@ OPACITY = re.compile(r'(<(?:path|rect|line|text|circle)\b[^>]*?) opacity="([\d.]
 
 
 def save(
-    chart: Mapping[str, Any], *, svg: Path, png: Path, pdf: Path, png_scale: float = 2
+    chart: Mapping[str, Any], *, svg: Path, png: Path, pdf: Path, png_scale: float | None = None
 ) -> None:
     """Write a finished Vega-Lite chart in three formats; each file is written atomically.
 
-    The PNG has ``png_scale`` pixels per unit of the drawing, if below ``MIN_SCALE``. Otherwise it
-    is at least ``PIXELS`` wide.
+    The PNG has ``png_scale`` pixels per unit of the drawing. By default, it is at least ``PIXELS``
+    wide.
     """
     specification = json.dumps(rounded(chart), sort_keys=True, separators=(",", ":"))
     drawing = svg_of(specification)
-    scale = png_scale
-    if scale >= MIN_SCALE:
-        scale = max(MIN_SCALE, PIXELS / float(WIDTH.findall(drawing)[0]))
+    scale = png_scale or max(MIN_SCALE, PIXELS / float(WIDTH.findall(drawing)[0]))
     for path, content in (
         (svg, drawing.encode()),
         (png, png_of(drawing, scale)),

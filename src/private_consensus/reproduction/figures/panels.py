@@ -11,7 +11,6 @@ from altair.typing import ChartType
 
 from private_consensus.common.symbols import typeset
 
-from .captions import facts
 from .figure_styles import OKABE_ITO
 from .theme import GREY, finish
 
@@ -32,7 +31,7 @@ class Chart(alt.Chart):
 def graph(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
     """Draw communication graphs, one per panel, from positions of nodes and ends of edges."""
     chart = alt.hconcat(*drawn_panels(_graph, numbers, figure))
-    return finish(chart, figure["title"], numbers["source"][0], facts(figure))
+    return finish(chart, figure["title"], numbers["source"][0], figure["conditions"])
 
 
 def _graph(points: pl.DataFrame, panel: Spec) -> ChartType:
@@ -65,22 +64,10 @@ def drawn_panels(draw: DrawPanel, numbers: pl.DataFrame, figure: Spec) -> list[C
 def side_by_side(
     draw: DrawPanel, numbers: pl.DataFrame, figure: Spec, *notes: str
 ) -> dict[str, Any]:
-    """Draw the panels of a figure in rows, with title, notes, data source and conditions.
-
-    ``spacing`` is the gap in pixels, or a dictionary with the keys ``row`` and ``column``.
-    """
+    """Draw the panels of a figure, two per row, with title, notes, data source and conditions."""
     panels = drawn_panels(draw, numbers, figure)
     chart = alt.concat(*panels, columns=2, spacing=GAPS)
-    return finish(chart, figure["title"], numbers["source"][0], facts(figure), *notes)
-
-
-def axes(panel: Spec, x: tuple[str, Any, Any], y: tuple[str, Any, Any]) -> tuple[alt.X, alt.Y]:
-    """Return the x axis and the y axis of a panel, from column with type, scale, and ticks."""
-    (x_column, x_scale, x_ticks), (y_column, y_scale, y_ticks) = x, y
-    return (
-        alt.X(x_column).title(typeset(panel["x_title"])).scale(x_scale).axis(x_ticks),
-        alt.Y(y_column).title(typeset(panel["y_title"])).scale(y_scale).axis(y_ticks),
-    )
+    return finish(chart, figure["title"], numbers["source"][0], figure["conditions"], *notes)
 
 
 def layered(layers: Sequence[alt.Chart], panel: Spec, width: float, height: float) -> ChartType:
@@ -89,11 +76,11 @@ def layered(layers: Sequence[alt.Chart], panel: Spec, width: float, height: floa
 
 
 def series_colour(colours: Mapping[str, str]) -> alt.Color:
-    """Return the colour channel of the column ``series``, or the channels for colour and dash."""
+    """Return the colour channel of the column ``series``."""
     return alt.Color("series:N").scale(domain=list(colours), range=list(colours.values()))
 
 
 def table(points: pl.DataFrame, *columns: str) -> Chart:
     """Return a chart whose data are some columns of the points, except columns without values."""
     names = [n for n in columns if n in points.columns and points[n].null_count() < points.height]
-    return Chart(points.select(names).to_pandas())
+    return Chart(points.select(names))

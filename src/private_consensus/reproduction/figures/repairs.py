@@ -24,9 +24,7 @@ ARROW_SHORT = 0.012
 """Distance between the head of an arrow and its point, as a fraction of the axis."""
 
 
-def draw(
-    rows: pl.DataFrame, source: str, names: Mapping[tuple[str, str], str] | None = None
-) -> dict[str, Any]:
+def draw(rows: pl.DataFrame, source: str, names: Mapping[tuple[str, str], str]) -> dict[str, Any]:
     """Draw one arrow per pair, from the proven upper bound as published to that as corrected.
 
     The setting of each pair is the one whose claimed epsilon is closest to 1, if possible with
@@ -39,7 +37,7 @@ def draw(
         )
         return finish(nothing.marked("text").encode(text="said:N"), TITLE, source)
     pairs: list[dict[str, Any]] = [
-        {**_setting(settings), "name": typeset((names or {}).get(pair) or " → ".join(pair))}
+        {**_setting(settings), "name": typeset(names[pair])}
         for pair, settings in rows.group_by("published", "corrected", maintain_order=True)
     ]
     epsilons = [row[f"epsilon_{side}"] for row in pairs for side in (*SIDES, "claimed")]

@@ -67,8 +67,8 @@ def finish(
     is_surrogate = "surrogate" in source
     alarm = f"SURROGATE DATA, not the real data set ({source})" if is_surrogate else ""
     heading = {
-        "text": _lines(typeset(title), TITLE_LINE),
-        "subtitle": [typeset(line) for text in (alarm, *notes) for line in wrap(text, LINE)],
+        "text": wrap(typeset(title), TITLE_LINE),
+        "subtitle": [line for text in (alarm, *notes) for line in wrap(typeset(text), LINE)],
         "subtitleColor": ALARM if is_surrogate else GREY,
         "fontSize": 13,
         "fontWeight": "bold",
@@ -76,9 +76,3 @@ def finish(
     }
     specification = chart if isinstance(chart, Mapping) else chart.to_dict()
     return {**specification, "title": heading, "config": CONFIG}
-
-
-def _lines(text: str, letters: int) -> str | list[str]:
-    """Return a text that fits into one line, or the list of its lines."""
-    lines = wrap(text, letters)
-    return lines if len(lines) > 1 else text

@@ -13,10 +13,9 @@ from altair.typing import ChartType
 
 from private_consensus.common.symbols import LOWERED, typeset
 
-from .captions import facts
-from .figure_styles import OKABE_ITO
-from .panels import Chart, Spec, drawn_panels, layered
-from .theme import GREY, INK, finish
+from ..figure_styles import OKABE_ITO
+from ..panels import Chart, Spec, drawn_panels, layered
+from ..theme import GREY, INK, finish
 
 SIDE = (250, 230)
 PROTOCOL = (350, 330)
@@ -54,7 +53,7 @@ def xiao_fig1(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
     chart = alt.hconcat(*drawn_panels(_panel, numbers, figure), spacing=24).resolve_scale(
         color="independent"
     )
-    return finish(chart, figure["title"], numbers["source"][0], facts(figure))
+    return finish(chart, figure["title"], numbers["source"][0], figure["conditions"])
 
 
 def xiao_figA(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
@@ -67,7 +66,7 @@ def xiao_figA(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
         return _protocol(panel, *elements[panel["title"]](nodes))
 
     chart = alt.hconcat(*drawn_panels(_panel, numbers, figure), spacing=36)
-    return finish(chart, figure["title"], numbers["source"][0], facts(figure))
+    return finish(chart, figure["title"], numbers["source"][0], figure["conditions"])
 
 
 def _exchanged(nodes: pl.DataFrame) -> Messages:
@@ -124,9 +123,9 @@ def _arrow(begin: complex, end: complex, text: str) -> dict[str, Any]:
 def _protocol(panel: Spec, at: Positions, arrows: list[dict], texts: list[dict]) -> ChartType:
     """Draw agents as circles, messages as arrows, and lines of text, with indices as subscripts."""
 
-    def rows(elements: list[dict]) -> Any:
+    def rows(elements: list[dict]) -> pl.DataFrame:
         indexed = pl.col(pl.String).map_elements(_indexed, pl.String)
-        return pl.DataFrame(elements).with_columns(indexed).to_pandas()
+        return pl.DataFrame(elements).with_columns(indexed)
 
     def axes(x: str = "x", y: str = "y") -> dict[str, Any]:
         scale = alt.Scale(domain=[-HALF_SIDE, HALF_SIDE], nice=False)
@@ -168,7 +167,7 @@ def _heat_map(points: pl.DataFrame, panel: Spec, scale: alt.Scale, label: str) -
         top=beta + half_beta,
     )  # fmt: skip
     return (
-        Chart(cells.to_pandas())
+        Chart(cells)
         .marked("rect")
         .encode(
             alt.X("left:Q")

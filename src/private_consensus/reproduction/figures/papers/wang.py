@@ -10,10 +10,10 @@ from altair.typing import ChartType
 
 from private_consensus.common.symbols import typeset
 
-from .axes import Extent, common, extent
-from .figure_styles import OKABE_ITO
-from .panels import Spec, axes, layered, series_colour, side_by_side, table
-from .theme import GREY, INK, WIDTH
+from ..axes import Extent, common, extent
+from ..figure_styles import OKABE_ITO
+from ..panels import Spec, layered, series_colour, side_by_side, table
+from ..theme import GREY, INK, WIDTH
 
 ZOOM = (-3.0, 3.0)
 """Range of estimates in the lower view of a trajectory, as in the figures of the paper."""
@@ -109,7 +109,8 @@ def _errors(points: pl.DataFrame, panel: Spec, ends: Extent) -> ChartType:
     names = points.sort("epsilon")["series"].unique(maintain_order=True).to_list()
     along = extent(points["x"], log=True)
     ticks, y_scale = along.axis(points["x"].to_list()), ends.scale()
-    x, y = axes(panel, ("x:Q", along.scale(), ticks), ("y:Q", y_scale, ends.axis()))
+    x = alt.X("x:Q").title(typeset(panel["x_title"])).scale(along.scale()).axis(ticks)
+    y = alt.Y("y:Q").title(typeset(panel["y_title"])).scale(y_scale).axis(ends.axis())
     colour = series_colour(dict(zip(names, EPSILONS, strict=False))).legend(columns=len(names))
     exact = table(points.filter(pl.col("variant") == "exact"), *DRAWN).encode(x, y, colour)
     measured = table(points.filter(pl.col("variant") != "exact"), *DRAWN).encode(x, y, colour)

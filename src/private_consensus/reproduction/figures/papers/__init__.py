@@ -1,0 +1,1 @@
+"""Drawings of single papers: one module per paper, one function per figure, by their names."""
