@@ -32,10 +32,11 @@ def made_up(plan, name) -> pl.DataFrame:
             for rank, value in enumerate(values):
                 series = f"{curve.by_title or curve.by} = {value}" if curve.by else curve.label
                 rows += [
-                    {"panel": panel.title, "algorithm": curve.method, "variant": curve.style,
-                     "interpretation": curve.interpretation, "series": series, "guarantee": "",
-                     "x": x, "y": x * (1 + curve_index + rank), "low": 0.9 * x, "high": 20.0 * x,
-                     "runs": 2, "interval": "mean +- standard error", "source": "made"}
+                    {"panel": panel.title, "algorithm": curve.method, "variant": curve.variant,
+                     "style": curve.style, "interpretation": curve.interpretation, "series": series,
+                     "guarantee": "", "x": x, "y": x * (1 + curve_index + rank), "low": 0.9 * x,
+                     "high": 20.0 * x, "runs": 2, "interval": "mean +- standard error",
+                     "source": "made"}
                     for x in (1.0, 10.0)
                 ]  # fmt: skip
     return pl.DataFrame(rows)
@@ -86,7 +87,7 @@ def names_fit(frame: pl.DataFrame) -> bool:
 
     A panel with its own names has its own styles.
     """
-    return frame.select("algorithm", "variant", "series").n_unique() <= 16
+    return frame.select("algorithm", "style", "series").n_unique() <= 16
 
 
 @pytest.mark.parametrize("name", ["showkatbakhsh_fig1", "gratton_fig2a", "ding_fig11"])

@@ -27,10 +27,10 @@ def panel(**changes):
             "log_y": True, "y_domain": None, "graph": False, **changes}  # fmt: skip
 
 
-def numbers(y, variant="one", source="made", series="", guarantee=""):
+def numbers(y, style="one", source="made", series="", guarantee=""):
     x = [float(i + 1) for i in range(len(y))]
     return pl.DataFrame({
-        "panel": "", "algorithm": "a", "variant": variant, "interpretation": "resolved",
+        "panel": "", "algorithm": "a", "variant": "v", "style": style, "interpretation": "resolved",
         "series": series, "guarantee": guarantee,
         "x": x, "y": y, "low": [0.9 * v for v in y], "high": [1.1 * v for v in y], "runs": 5,
         "interval": "i", "source": source,

@@ -53,14 +53,15 @@ class CurveStyles:
 
 
 def with_names(points: pl.DataFrame, styles: Styles) -> pl.DataFrame:
-    """Add the columns ``style``, ``name`` and ``curve``, which is the displayed name.
+    """Add the columns ``name`` and ``curve``, which is the displayed name.
 
-    The name of a curve is its series, or else the label of its style. A mark shows that the
-    guarantee is refuted or not proven at one of its points.
+    The column ``style`` becomes ``algorithm.style``. The name of a curve is its series, or else the
+    label of its style. A mark shows that the guarantee is refuted or not proven at one of its
+    points.
     """
     labels = {name: style["label"] for name, style in styles.items()}
-    key = pl.format("{}.{}", pl.col("algorithm"), pl.col("variant"))
-    label = key.replace_strict(labels, default=pl.col("variant"))
+    key = pl.format("{}.{}", pl.col("algorithm"), pl.col("style"))
+    label = key.replace_strict(labels, default=pl.col("style"))
     name = pl.when(pl.col("series") == "").then(label).otherwise(pl.col("series"))
     name = name.map_elements(typeset, return_dtype=pl.String)
     marked = points.with_columns(style=key, name=name).with_columns(

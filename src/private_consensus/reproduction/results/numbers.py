@@ -39,7 +39,7 @@ SENT = ("released", "consensus")
 DATA_FREE = ("majority", "origin")
 """First words of metrics that depend on no model: those of the most frequent label, and of the zero
 vector."""
-KEY = ["panel", "algorithm", "variant", "interpretation"]
+KEY = ["panel", "algorithm", "variant", "style", "interpretation"]
 POINT = ["series", "guarantee", "x", "y", "low", "high", "runs", "interval", "source"]
 
 
@@ -52,9 +52,9 @@ def figure_numbers(
     """Compute all points of a figure.
 
     ``panels`` are serialized :class:`.schema.FigurePanel`, and ``cells`` map (experiment,
-    algorithm) to runs and privacy. The columns are panel, algorithm, variant, interpretation, those
-    of the axes, x, y, low, high, runs, interval, source, guarantee and ``series``, which
-    distinguishes the curves of one variant.
+    algorithm) to runs and privacy. The columns are panel, algorithm, variant, style,
+    interpretation, those of the axes, x, y, low, high, runs, interval, source, guarantee and
+    ``series``, which distinguishes the curves of one variant.
     """
     frames = []
     for panel in panels:
@@ -119,7 +119,8 @@ def curve_points(
         .with_columns(
             pl.col(x).cast(float).alias("x"),
             algorithm=pl.lit(curve["method"]),
-            variant=pl.lit(curve["style"]),
+            variant=pl.lit(curve["variant"]),
+            style=pl.lit(curve["style"]),
             interpretation=pl.lit(curve["interpretation"]),
             series=pl.format("{} = {}", pl.lit(curve.get("by_title") or by), pl.col(by))
             if by
@@ -238,8 +239,8 @@ def graph_points(network: Mapping[str, Any], seed: int) -> pl.DataFrame:
         for i, j in zip(*np.nonzero(np.triu(built.of_run(0).adjacency)), strict=True)
     ]  # fmt: skip
     nodes = [{"kind": "node", "node": i + 1, "x": x[i], "y": y[i]} for i in range(built.n_agents)]
-    fixed = {"algorithm": "", "variant": "graph", "interpretation": "resolved", "series": "",
-             "low": None, "high": None, "runs": 0, "interval": ""}  # fmt: skip
+    fixed = {"algorithm": "", "variant": "", "style": "graph", "interpretation": "resolved",
+             "series": "", "low": None, "high": None, "runs": 0, "interval": ""}  # fmt: skip
     points = pl.DataFrame([{**row, **fixed} for row in nodes + edges], infer_schema_length=None)
     return points.cast(
         {"edge_from": pl.Int64(), "edge_to": pl.Int64(), "low": pl.Float64(), "high": pl.Float64()}

@@ -88,16 +88,16 @@ def _view(
     agents = points.filter(pl.col("series").str.starts_with("agent"))
     names = sorted(agents["series"].unique())
     colour = series_colour(dict(zip(names, AGENTS, strict=False)))
-    line = table(agents, "x", "y", "series", "variant").marked("line", strokeWidth=1.3)
+    line = table(agents, "x", "y", "series", "style").marked("line", strokeWidth=1.3)
     exact = points.filter(pl.col("interval").str.starts_with("exact"))
-    band = table(exact, "x", "low", "high", "variant").marked("area", color=GREY, opacity=0.22)
-    truth = points.filter(pl.col("series") == "true value").group_by("variant").first()
-    rule = table(truth.sort("variant"), "y").marked(
+    band = table(exact, "x", "low", "high", "style").marked("area", color=GREY, opacity=0.22)
+    truth = points.filter(pl.col("series") == "true value").group_by("style").first()
+    rule = table(truth.sort("style"), "y").marked(
         "rule", strokeDash=[4, 3], color=INK, strokeWidth=1.2
     )
     return alt.layer(
-        band.encode(x, alt.Y("low:Q").scale(y_scale), alt.Y2("high:Q"), detail="variant:N"),
-        line.encode(x, y, colour.legend(columns=len(names)), alt.Detail("variant:N")),
+        band.encode(x, alt.Y("low:Q").scale(y_scale), alt.Y2("high:Q"), detail="style:N"),
+        line.encode(x, y, colour.legend(columns=len(names)), alt.Detail("style:N")),
         rule.encode(alt.Y("y:Q").scale(y_scale)),
     ).properties(width=WIDTH, height=height)
 
@@ -112,8 +112,8 @@ def _errors(points: pl.DataFrame, panel: Spec, ends: Extent) -> ChartType:
     x = alt.X("x:Q").title(typeset(panel["x_title"])).scale(along.scale()).axis(ticks)
     y = alt.Y("y:Q").title(typeset(panel["y_title"])).scale(y_scale).axis(ends.axis())
     colour = series_colour(dict(zip(names, EPSILONS, strict=False))).legend(columns=len(names))
-    exact = table(points.filter(pl.col("variant") == "exact"), *DRAWN).encode(x, y, colour)
-    measured = table(points.filter(pl.col("variant") != "exact"), *DRAWN).encode(x, y, colour)
+    exact = table(points.filter(pl.col("style") == "exact"), *DRAWN).encode(x, y, colour)
+    measured = table(points.filter(pl.col("style") != "exact"), *DRAWN).encode(x, y, colour)
     guide = table(_guide(points), *DRAWN).marked("line", color=GREY, strokeDash=[5, 4])
     layers = [
         guide.encode(x, y),
@@ -128,7 +128,7 @@ def _errors(points: pl.DataFrame, panel: Spec, ends: Extent) -> ChartType:
 
 def _guide(points: pl.DataFrame) -> pl.DataFrame:
     """Return two points of a line with slope -gamma over the last decade."""
-    top = points.filter(pl.col("epsilon") == points["epsilon"].min(), pl.col("variant") == "exact")
+    top = points.filter(pl.col("epsilon") == points["epsilon"].min(), pl.col("style") == "exact")
     end = top.sort("x").tail(1)
     gamma = end["gamma"][0] if "gamma" in end.columns and end["gamma"][0] is not None else 1.0
     last, level = float(end["x"][0]), 2.5 * float(end["y"][0])

@@ -40,11 +40,11 @@ def xiao_fig1(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
 
     Bound and expectation have a common colour scale. In the scale of the difference, zero is white.
     """
-    compared = numbers.filter(pl.col("variant") != "excess")["y"]
+    compared = numbers.filter(pl.col("style") != "excess")["y"]
     common_scale = alt.Scale(scheme="viridis", domain=[min(compared), max(compared)])
 
     def _panel(points: pl.DataFrame, panel: Spec) -> ChartType:
-        if points["variant"][0] != "excess":
+        if points["style"][0] != "excess":
             return _heat_map(points, panel, common_scale, SHARES)
         largest = max(points["y"].abs())
         scale = alt.Scale(scheme="purpleorange", domain=[-largest, largest], domainMid=0)
