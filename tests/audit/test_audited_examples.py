@@ -47,7 +47,7 @@ def test_every_algorithm_is_audited_or_not_private():
     assert sorted([*example_names(), *NOT_AUDITED]) == algorithms.names()
 
 
-@pytest.mark.parametrize("name", ["decor", "dvp", "local_training", "p_admm", "pp_admm"])
+@pytest.mark.parametrize("name", ["decor", "dvp", "local_training", "p_admm", "pp_admm", "zip_dl"])
 def test_half_of_the_sensitivity_of_logistic_regression_is_named(name):
     noisy, problem, network, horizon = world(name)
 

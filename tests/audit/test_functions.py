@@ -1,5 +1,6 @@
 """Test audits of functions of a data set."""
 
+import os
 import random
 from functools import partial
 
@@ -94,14 +95,14 @@ def exact_mean(data):
         (branch_on_data, "leaks", "returned value"),
         (further_release, "leaks", "number of releases depends on the data"),
         (own_noise, "leaks", "returned value"),
-        (global_state, "leaks", "state of random numbers"),
+        (global_state, "leaks", "states of random numbers"),
         (error_on_large_data, "leaks", "too large"),
         (always_fails, "not executed", "always"),
         (number_of_calls, "leaks", "the same data set"),
         (scale_of_data, "leaks", "mechanism of release 1 depends on the data"),
         (shape_of_data, "leaks", "shape of release 1 depends on the data"),
         (wrong_number, "refused", "not finite"),
-        (cached_noise_free_mean, "understated", "times its sensitivity (neighbour 1)"),
+        (cached_noise_free_mean, "leaks", "depends on an earlier call"),
         (function_of_data, "refused", "can be called"),
         (exact_mean, "no finite guarantee", "without noise"),
     ],
@@ -111,16 +112,25 @@ def test_a_function_is_audited_by_its_noise_calls(function, verdict, reason):
     assert result.verdict == verdict and reason in result.reason, result
 
 
-def test_a_written_file_that_depends_on_the_data_is_a_leak(tmp_path):
-    def write(data):
-        value = pc.gaussian(data.mean(), 1 / 3, 1.0)
+def test_written_files_and_environment_variables_of_the_data_are_leaks(tmp_path):
+    def opened(data):
         with open(tmp_path / "log.txt", "w") as file:
-            file.write(f"{data.max()}")
-        return value
+            file.write(f"{data[0]}")
 
-    extended = [*NEIGHBOURS, np.array([0.1, 0.4, 2.0])]
-    result = pc.audit_function(write, DATA, extended)
-    assert result.verdict == "leaks" and "written files" in result.reason
+    def written(data):
+        (tmp_path / "log.txt").write_text(f"{data[0]}")
+
+    def exported(data):
+        os.environ["VALUE"] = f"{data[0]}"
+
+    for leak in (opened, written, exported):
+        result = pc.audit_function(leak, DATA, NEIGHBOURS)
+        assert result.verdict == "leaks" and "written files" in result.reason
+
+
+def test_gaussian_noise_has_no_guarantee_at_delta_0():
+    result = pc.audit_function(noisy_mean, DATA, NEIGHBOURS)
+    assert result.verdict == "no finite guarantee" and "needs delta > 0" in result.reason
 
 
 def test_a_recording_gives_the_releases_for_the_accountant():

@@ -27,6 +27,7 @@ from .frozen import freeze
 from .locality import unsent_dependence
 from .result import (
     LEAKS,
+    NO_DELTA,
     NO_GUARANTEE,
     NOT_CONTRADICTED,
     NOT_EXECUTED,
@@ -320,9 +321,9 @@ class _Findings:
             return AuditResult(NOT_EXECUTED, self.error, **facts)
         without = [name for name, m in declared.items() if not _has_guarantee(m, horizon)]
         if without or not np.isfinite(facts["epsilon"]):
-            names = ", ".join(repr(name) for name in without) or "a mechanism"
+            names = ", ".join(map(repr, without))
             reason = f"{names} has no noise, no finite sensitivity or no proof"
-            return AuditResult(NO_GUARANTEE, reason, **facts)
+            return AuditResult(NO_GUARANTEE, reason if without else NO_DELTA, **facts)
         facts["notes"] = (*facts.get("notes", ()), *self.unattained())
         return AuditResult(NOT_CONTRADICTED, **facts)
 

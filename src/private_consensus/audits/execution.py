@@ -13,7 +13,13 @@ from private_consensus.core.algorithms.base import INTERNAL, Algorithm, Internal
 from private_consensus.core.handlers import Leak, Recording, Replaying, Running
 from private_consensus.core.networks import Network
 from private_consensus.core.randomness import Streams
-from private_consensus.privacy.mechanisms import Mechanism, Recorded, Temporal, sizes_of
+from private_consensus.privacy.mechanisms import (
+    CancellingLinks,
+    Mechanism,
+    Recorded,
+    Temporal,
+    sizes_of,
+)
 
 from .frozen import freeze
 from .network import RecordingNetwork
@@ -167,6 +173,10 @@ class AuditRecording(Recording):
         push = (-1) ** self.t * (1 if self.t == 1 else 2) * self.push / np.min(scale)
         if isinstance(mechanism, Temporal):
             unit = (*unit[:-1], unit[-1] + push)
+        elif isinstance(mechanism, CancellingLinks):
+            # The noise of a sender cancels, so that its receivers need different signs.
+            signs = (-1.0) ** np.arange(unit.shape[-2])
+            unit = unit + signs[:, None] * push
         elif isinstance(unit, np.ndarray) and unit.shape[-1] == len(push):
             unit = unit + push
         self.latest["noise", name] = unit

@@ -9,6 +9,8 @@ then be identical, and each release must cost at most its declared loss.
 from __future__ import annotations
 
 import builtins
+import io
+import os
 import random
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
@@ -28,6 +30,7 @@ from .execution import Refused, check_resolution, checked_query
 from .frozen import freeze
 from .result import (
     LEAKS,
+    NO_DELTA,
     NO_GUARANTEE,
     NOT_CONTRADICTED,
     NOT_EXECUTED,
@@ -274,7 +277,8 @@ def audit_function(
     Returns
     -------
     AuditResult
-        Also the state of ``random`` and ``numpy.random`` and the written files are compared.
+        Also the state of ``random`` and ``numpy.random``, environment variables and the written
+        files are compared.
     """
     arguments.function("function", function)
     data_sets = [data, *neighbours]
@@ -320,6 +324,9 @@ def _audited(
             return AuditResult(NOT_EXECUTED, first.error, **facts)
         if leak := _leak(first, second, replay, record):
             return AuditResult(LEAKS, f"{leak} ({label})", **facts)
+        if number == 1 and process.call(number, record)[1].ratios != replay.ratios:
+            text = "a release depends on an earlier call of the function with other data"
+            return AuditResult(LEAKS, text, **facts)
         for name, ratio in zip(reached, replay.ratios, strict=True):
             reached[name] = max(reached[name], ratio)
             if not ratio <= 1 + ROUNDING and not excess:
@@ -327,7 +334,9 @@ def _audited(
     if excess:
         return AuditResult(UNDERSTATED, excess, **facts)
     if not np.isfinite(facts["epsilon"]):
-        return AuditResult(NO_GUARANTEE, "a value is released without noise", **facts)
+        has_exact = any(isinstance(m, Exact) for m in record.mechanisms)
+        reason = "a value is released without noise" if has_exact else NO_DELTA
+        return AuditResult(NO_GUARANTEE, reason, **facts)
     return AuditResult(NOT_CONTRADICTED, **facts)
 
 
@@ -339,7 +348,7 @@ def _leak(first: _Outcome, second: _Outcome, replay: FunctionReplay, record: Fun
     if first.value != second.value:
         return "the returned value depends on the data beside the mechanisms"
     if first.effects != second.effects:
-        return "written files or the state of random numbers depend on the data"
+        return "written files, environment variables or states of random numbers depend on data"
     return ""
 
 
@@ -356,7 +365,7 @@ def _outcome(function: Callable[[Any], Any], data: Any, handler: FunctionRecord)
     random.seed(0)
     np.random.seed(0)  # noqa: NPY002
     value, error, refusal = None, "", ""
-    builtins.open = cast(Any, recording_open)
+    builtins.open = io.open = cast(Any, recording_open)
     try:
         with _handled_by(handler), np.errstate(all="ignore"):
             value = freeze(_comparable(function(data)))
@@ -367,10 +376,10 @@ def _outcome(function: Callable[[Any], Any], data: Any, handler: FunctionRecord)
     except Exception as exception:
         error = f"{type(exception).__name__}: {exception}"
     finally:
-        builtins.open = opened
+        builtins.open = io.open = opened
     files = [(str(path), path.read_bytes()) for path in written if path.is_file()]
     state = random.getstate(), freeze(cast(Any, np.random.get_state())[1])  # noqa: NPY002
-    return _Outcome(value, error, refusal, (files, state))
+    return _Outcome(value, error, refusal, (files, state, dict(os.environ)))
 
 
 def _comparable(value: Any) -> Any:

@@ -9,6 +9,8 @@ LEAKS, UNDERSTATED, NO_GUARANTEE = "leaks", "understated", "no finite guarantee"
 REFUSED, NOT_EXECUTED, NOT_CONTRADICTED = "refused", "not executed", "not contradicted"
 VERDICTS = (LEAKS, UNDERSTATED, NO_GUARANTEE, REFUSED, NOT_EXECUTED, NOT_CONTRADICTED)
 """Verdicts, from the strongest finding to none."""
+NO_DELTA = "the releases have no finite epsilon at this delta; Gaussian noise needs delta > 0"
+"""Reason for ``no finite guarantee`` if every release has noise."""
 
 
 @dataclass(frozen=True)
