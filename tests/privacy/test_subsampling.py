@@ -13,7 +13,6 @@ from scipy.stats import norm
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms.families.sgd_theorems import (
     reused_state_releases,
-    sgd_sigma,
     theorem11_epsilon,
     theorem11_sigma,
     theorem15_factor,
@@ -176,7 +175,7 @@ def test_epsilon_of_full_batches_agrees_with_the_gaussian_mechanism():
 def test_accountant_calibrated_noise_meets_the_budget_within_0_3_percent():
     budget = Budget(1.0, DELTA)
     for noise in (noisy_mean(deadline_batches(0.4), 1000), noisy_sum(fixed_batches(20), 1000)):
-        sigma = sgd_sigma("accountant", budget, noise, 500)
+        sigma = noise.sigma(budget, 500)
         assert account(noise.releases(sigma, 500), DELTA).epsilon == pytest.approx(1, rel=3e-3)
         assert account(noise.releases(sigma, 500), DELTA).epsilon <= 1
         assert account(noise.releases(0.97 * sigma, 500), DELTA).epsilon > 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,12 +25,6 @@ UNIT_LAWS: dict[str, Law] = {
     "laplace": lambda generator, shape: generator.laplace(size=shape),
     "uniform": lambda generator, shape: generator.random(shape),
 }
-
-IN_PLACE_LAWS: dict[Law, Callable[[np.random.Generator, np.ndarray], Any]] = {
-    UNIT_LAWS["normal"]: lambda generator, out: generator.standard_normal(out=out),
-    UNIT_LAWS["uniform"]: lambda generator, out: generator.random(out=out),
-}
-"""Distributions that fill an existing array with the numbers of :data:`UNIT_LAWS`."""
 
 
 def generator(root: int, *names: str | int) -> np.random.Generator:
@@ -161,12 +155,6 @@ class Streams(arguments.KnownKeywords):
         # Several iterations are sampled per call, since each call has a constant cost. The numbers
         # are unchanged.
         chunk_size = max(1, min(256, 4096 // max(1, int(np.prod(shape)))))
-        while chunk_size == 1 and draw in IN_PLACE_LAWS:
-            # Large arrays, such as one number per pair of agents, are filled in place.
-            samples = np.empty((len(generators), *shape))
-            for g, row in zip(generators, samples, strict=True):
-                IN_PLACE_LAWS[draw](g, row)
-            yield samples
         while True:
             chunk = np.stack([draw(g, (chunk_size, *shape)) for g in generators], axis=1)
             yield from chunk

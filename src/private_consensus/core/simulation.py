@@ -319,10 +319,9 @@ def simulate(
     beginnings = range(0, runs, block)
 
     def compute(first: int) -> list[dict]:
-        recorder_type = _Recorder if divergence == "raise" else _DivergenceRecorder
         handling = None if divergence == "raise" else "ignore"
         with np.errstate(over=handling, invalid=handling):
-            return _run_block(calibration, first, plan, recorder_type)
+            return _run_block(calibration, first, plan, divergence)
 
     blocks: list[list[dict]] = []
     computed = map_in_forks(compute, beginnings, processes)
@@ -344,7 +343,7 @@ def _run_block(
     calibration: Calibration,
     first: int,
     plan: MeasurementPlan,
-    recorder_type: type[_Recorder],
+    divergence: str,
 ) -> list[dict]:
     """Run a block of one environment; return the measurements of each setting."""
     last = first + calibration.block
@@ -359,7 +358,7 @@ def _run_block(
     algorithms = [calibration.of_block(index, first) for index in range(len(settings))]
     for members in _batches(algorithms):
         member_settings = [settings[i] for i in members]
-        recorder = recorder_type(plan, problem, streams, member_settings)
+        recorder = _Recorder(plan, problem, streams, member_settings, divergence)
         horizon = np.array([settings[i].horizon for i in members])
         stack([algorithms[i] for i in members]).run(problem, network, streams, horizon, recorder)
         for index, member in enumerate(members):
@@ -389,12 +388,18 @@ def _batches(algorithms: Sequence[Algorithm]) -> Collection[list[int]]:
 
 
 class _Recorder:
-    """Recorder of the planned measurements, which raises an error for a non-finite iterate."""
+    """Recorder of the planned measurements; for ``divergence``, see :func:`simulate`."""
 
     def __init__(
-        self, plan: MeasurementPlan, problem: Problem, streams: Streams, settings: list[Setting]
+        self,
+        plan: MeasurementPlan,
+        problem: Problem,
+        streams: Streams,
+        settings: list[Setting],
+        divergence: str,
     ):
         self.plan, self.problem, self.streams, self.settings = plan, problem, streams, settings
+        self.records_infinity = divergence == "record"
         self.intermediate = np.array([setting.intermediate for setting in settings])
         self.horizon = np.array([setting.horizon for setting in settings])
         self.measured: list[dict] = [{} for _ in settings]
@@ -402,7 +407,7 @@ class _Recorder:
 
     def __call__(self, t: int, active: np.ndarray, observables: Mapping[str, np.ndarray]) -> None:
         # Several observables may be the same array, which is checked once.
-        if not isinstance(observables, Finite):
+        if not (self.records_infinity or isinstance(observables, Finite)):
             for array in {id(array): array for array in observables.values()}.values():
                 self._require_finite(t, active, array)
         for quantity, metric in self.plan.averages:
@@ -440,7 +445,8 @@ class _Recorder:
             self.measured[index][(t, quantity, metric)] = numbers
 
     def _values(self, metric, array) -> np.ndarray:
-        return array if metric == "value" else self.problem.measure(metric, array)
+        values = array if metric == "value" else self.problem.measure(metric, array)
+        return np.where(np.isfinite(values), values, np.inf) if self.records_infinity else values
 
     def _require_finite(self, t: int, active: np.ndarray, array: np.ndarray) -> None:
         # Numbers per run, such as a bound of a theorem, may be infinite; iterates may not.
@@ -454,14 +460,3 @@ class _Recorder:
             setting = self.settings[active[indices[0][0]]]
             run = self.streams.runs[indices[0][1]]
             raise Diverged(type(setting.algorithm).__name__, setting.name, t, run)
-
-
-class _DivergenceRecorder(_Recorder):
-    """Recorder that records infinity for non-finite values, and continues the run."""
-
-    def _values(self, metric, array) -> np.ndarray:
-        values = super()._values(metric, array)
-        return np.where(np.isfinite(values), values, np.inf)
-
-    def _require_finite(self, t: int, active: np.ndarray, array: np.ndarray) -> None:
-        """Accept all values, since infinity records a diverged run."""

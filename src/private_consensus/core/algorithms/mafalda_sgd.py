@@ -57,12 +57,6 @@ class MAFALDASGD(ClippedDescent):
 
     source: ClassVar[str] = "Bellet et al., ICLR 2026, arXiv 2510.17480, Algorithm 1"
 
-    def __post_init__(self):
-        super().__post_init__()
-        if self.filter is not None:
-            expected = "a lower triangular matrix of finite numbers with a positive diagonal"
-            require(_is_causal(self.filter), "algorithm.filter", self.filter, expected)
-
     def calibrate(self, budget, problem, network, horizon):
         expected = "one graph for all runs, such as a ring, since the graph determines the noise"
         require(network.shared, "network", "one graph per run", expected)
@@ -105,17 +99,6 @@ class MAFALDASGD(ClippedDescent):
 
 
 ALGORITHM = MAFALDASGD
-
-
-def _is_causal(rows: Any) -> bool:
-    """Test whether each round has noise, from draws of this round and of earlier rounds."""
-    try:
-        matrix = np.array(rows, float)
-    except (TypeError, ValueError):
-        return False
-    if matrix.ndim != 2 or len(matrix) != matrix.shape[1] or not np.isfinite(matrix).all():
-        return False
-    return bool((np.diagonal(matrix) > 0).all() and not np.triu(matrix, 1).any())
 
 
 @lru_cache(maxsize=64)

@@ -86,7 +86,6 @@ class PeriodicallyReducedADMM(ADMMFamily):
 
     quantities: ClassVar = (INTERNAL, "released", "worst_case", "replaced")
     source: ClassVar[str] = "Ding, section 3.3, Theorems 2 and 3"
-    V: ClassVar[float] = 1.0
 
     def variance_ratio(self, t: int) -> Any:
         """Return the noise variance of message t = 1, 2, ... over that of the first message."""
@@ -144,7 +143,7 @@ class PeriodicallyReducedADMM(ADMMFamily):
     def message_change(self, problem, penalty: np.ndarray) -> np.ndarray:
         r"""Return the sensitivity :math:`\Delta_i` by the rule ``sensitivity``."""
         if self.sensitivity == "lemma10":
-            return 2.0 * self.V / penalty
+            return 2.0 / penalty
         if self.sensitivity == "per_sample":
             return problem.record_change(self.norm) / penalty
         return problem.minimiser_change(self.norm, penalty)

@@ -23,19 +23,14 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from private_consensus.common.errors import InvalidInput
+from private_consensus.common.errors import require
 from private_consensus.privacy import Release
 from private_consensus.privacy.mechanism_sampled import DiscreteMessage
 from private_consensus.privacy.subsampling import noisy_message
 
 from .base import column
 from .families.q_dpsgd import QDPSGD
-from .families.sgd_theorems import (
-    reused_state_releases,
-    theorem11_epsilon,
-    theorem11_sigma,
-    theorem15_factor,
-)
+from .families.sgd_theorems import reused_state_releases, theorem15_factor
 from .parameters import CALIBRATION
 
 
@@ -71,7 +66,7 @@ class QDPSGD2(QDPSGD):
             "clip": float(self.K),
         }
 
-    def _factor(self, problem, horizon) -> float:
+    def theorem_factor(self, problem, horizon):
         if self.sigma2 == "as_q1":
             return 1.0
         message = self._message(problem, horizon)
@@ -80,13 +75,10 @@ class QDPSGD2(QDPSGD):
         return theorem15_factor(**message, size=float(self.B))
 
     def sigma_for(self, budget, problem, horizon):
-        if self.sigma_rule == "accountant":
-            if self.own == "exact":
-                expected = "broadcast, which sigma_rule: accountant requires"
-                raise InvalidInput("algorithm.own", self.own, expected)
-            return self.sampled(problem, horizon).sigma(budget, horizon)
-        factor = self._factor(problem, horizon)
-        return theorem11_sigma(budget, problem.records, horizon, factor=factor)
+        is_covered = self.sigma_rule != "accountant" or self.own == "broadcast"
+        expected = "broadcast, which sigma_rule: accountant requires"
+        require(is_covered, "algorithm.own", self.own, expected)
+        return super().sigma_for(budget, problem, horizon)
 
     def sampled(self, problem, horizon):
         message = self._message(problem, horizon)
@@ -118,16 +110,6 @@ class QDPSGD2(QDPSGD):
 
     def coefficients(self, horizon):
         return super().coefficients(horizon)._replace(from_message=self.own == "broadcast")
-
-    def claimed_epsilon(self, delta, problem, network, horizon):
-        """Return the epsilon of Theorem 15 at the current noise, with the factor of ``sigma2``."""
-        return theorem11_epsilon(
-            self.sigma,
-            delta,
-            problem.records,
-            horizon,
-            factor=self._factor(problem, horizon),
-        )
 
 
 ALGORITHM = QDPSGD2

@@ -50,9 +50,6 @@ class RandomAggregation(Algorithm):
 
     def __post_init__(self):
         super().__post_init__()
-        for name in ("omega", "change"):
-            value = getattr(self, name)
-            require(np.size(value) > 0, f"algorithm.{name}", value, "at least one number")
         is_wide = bool(np.all(np.asarray(self.omega) > self.change))
         expected = f"above algorithm.change = {np.max(self.change):g} (Theorem 2.3)"
         require(is_wide, "algorithm.omega", self.omega, expected)

@@ -44,7 +44,7 @@ from private_consensus.privacy.subsampling import (
 
 from ..base import INTERNAL, Algorithm, Finite, Internal, column
 from ..parameters import CALIBRATION, NonNegative, Positive, PositiveInt
-from .sgd_theorems import sgd_sigma, theorem11_epsilon
+from .sgd_theorems import theorem11_epsilon, theorem11_sigma
 
 SLOWEST, FASTEST = 10.0, 90.0
 """Limits of the number of gradients that an agent computes per second."""
@@ -152,9 +152,15 @@ class DecentralizedSGD(Algorithm):
         float
             :math:`\sigma`, in units of the clipping norm.
         """
-        sigma = sgd_sigma(self.sigma_rule, budget, self.sampled(problem, horizon), horizon)
-        on_the_sum = self.noise_on == "sum" and self.sigma_rule != "accountant"
-        return sigma * self.B if on_the_sum else sigma
+        if self.sigma_rule == "accountant":
+            return self.sampled(problem, horizon).sigma(budget, horizon)
+        factor = self.theorem_factor(problem, horizon)
+        sigma = theorem11_sigma(budget, problem.records, horizon, factor=factor)
+        return sigma * self.B if self.noise_on == "sum" else sigma
+
+    def theorem_factor(self, problem, horizon: int) -> float:
+        """Return the factor c of the sigma of Theorem 11."""
+        return 1.0
 
     @property
     def clip_norm(self) -> Any:
@@ -181,7 +187,8 @@ class DecentralizedSGD(Algorithm):
     def claimed_epsilon(self, delta, problem, network, horizon):
         """Return the epsilon of Theorem 11 at the current noise."""
         sigma = self.sigma / (self.B if self.noise_on == "sum" else 1)
-        return theorem11_epsilon(sigma, delta, problem.records, horizon)
+        factor = self.theorem_factor(problem, horizon)
+        return theorem11_epsilon(sigma, delta, problem.records, horizon, factor=factor)
 
     # --- Rounds -----------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from private_consensus.common.errors import require
-from private_consensus.privacy import Budget, Release, SampledNoise
+from private_consensus.privacy import Budget, Release
 
 
 def reused_state_releases(
@@ -96,14 +96,3 @@ def theorem15_factor(
         Number p of coordinates, clipping norm K, and batch size :math:`|S|`.
     """
     return step + resolution * math.sqrt(dim) * size / clip
-
-
-def sgd_sigma(rule: str, budget: Budget, noise: SampledNoise, horizon: int) -> float:
-    """Return the sigma that meets a budget by a named rule; 0 for an infinite budget.
-
-    The rules are ``thm11``, Theorem 11 with Remark 6, and ``accountant``,
-    :meth:`SampledNoise.sigma`. Sigma is the standard deviation of the noise over the clipping norm.
-    """
-    if rule == "accountant":
-        return noise.sigma(budget, horizon)
-    return theorem11_sigma(budget, noise.records, horizon)
