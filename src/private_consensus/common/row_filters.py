@@ -1,4 +1,4 @@
-"""Conditions on the columns of a table."""
+"""Conditions on named values, and on the columns of a table."""
 
 from __future__ import annotations
 
@@ -6,6 +6,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import polars as pl
+
+
+def matches(values: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
+    """Return True if each named value satisfies its condition, a value or a closed interval."""
+    return all(
+        where[name][0] <= value <= where[name][1]
+        if isinstance(where[name], list | tuple)
+        else value == where[name]
+        for name, value in values.items()
+        if name in where
+    )
 
 
 def selected(where: Mapping[str, Any]) -> Iterator[pl.Expr]:

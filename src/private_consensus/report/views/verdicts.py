@@ -19,7 +19,7 @@ from private_consensus.reproduction.claims import (
     UNTESTABLE,
     UNTESTED,
 )
-from private_consensus.reproduction.claims.intervals import MIN_RUNS, too_few_runs
+from private_consensus.reproduction.claims.intervals import MIN_RUNS
 from private_consensus.reproduction.claims.statements import HUGE, RATIO_TESTS
 
 from ..formats import exponential, interval, method_title, number, region
@@ -134,7 +134,7 @@ def _undecided(row: Row) -> str:
     if runs_needed is None:
         return ""
     if 1 < row["runs"] < MIN_RUNS:
-        return too_few_runs(row["runs"])
+        return f"not enough runs by design: {row['runs']}, and an interval needs {MIN_RUNS}"
     if math.isinf(runs_needed) or runs_needed > MAX_RECOMMENDED_RUNS:
         return "more runs would not decide: the estimate is too close to the limit of the claim"
     return f"about {number(int(runs_needed))} runs would decide"

@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from private_consensus.common.row_filters import matches
+
 from .schema import Claim, Series, TestedVariant, value_of
 
 LABELS = {
@@ -46,15 +48,8 @@ def differences(claim: Claim, experiments: Mapping[str, Any], cell: Cell) -> str
 def _values(series: Series, path: str, cell: Mapping[str, Any]) -> Iterator[Any]:
     """Yield the value of a parameter in each setting of a series; None for an unknown parameter."""
     for setting in cell["settings"]:
-        columns = setting["columns"]
-        axes = series.where.keys() & columns.keys()
-        is_selected = all(_matches(columns[axis], series.where[axis]) for axis in axes)
-        if setting["variant"] == series.variant and is_selected:
+        if setting["variant"] == series.variant and matches(setting["columns"], series.where):
             yield value_of(path, setting, cell["algorithm"])
-
-
-def _matches(column: Any, value: Any) -> bool:
-    return value[0] <= column <= value[1] if isinstance(value, list | tuple) else column == value
 
 
 def _text(value: Any) -> str:

@@ -26,11 +26,6 @@ MIN_RUNS = 5
 """Smallest number of runs that gives an interval."""
 
 
-def too_few_runs(runs: int) -> str:
-    """Return the reason for a missing verdict if an experiment has too few runs by design."""
-    return f"not enough runs by design: {runs}, and an interval needs {MIN_RUNS}"
-
-
 def quantile(alpha: float | np.ndarray, runs: int) -> np.ndarray:
     """Return the upper ``alpha / 2`` quantile of Student's t, ``runs - 1`` degrees."""
     return -stdtrit(runs - 1, np.asarray(alpha) / 2)

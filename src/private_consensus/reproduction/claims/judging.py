@@ -25,7 +25,7 @@ import polars as pl
 from private_consensus.common.multiplicity import ALPHA
 
 from .intervals import MIN_RUNS, quantile, runs_needed
-from .schema import Test
+from .schema import OF_PRIVACY, Test
 from .statements import Estimates, estimates
 from .words import (
     CONFIRMED,
@@ -45,9 +45,6 @@ EQUAL_SLACK = 1e-9
 """Largest difference of two slacks that are equal up to the rounding of measurements."""
 NEVER, EXACT = 1.0, 0.0
 """p-value of an undecided claim, and of a verdict on values that are equal in all runs."""
-
-EXACT_KINDS = ("private", "tight")
-"""Kinds of tests whose interval consists of bounds on epsilon, without random error."""
 
 MIN_P = 1e-12
 """Smallest positive p-value that is reported."""
@@ -343,7 +340,7 @@ def _runs(estimate: Estimates, index: int, distance: float, width: float, alpha:
 
 def _exact(test: Test, deterministic: Collection[str]) -> bool:
     methods = {series.method for series in test.all_series}
-    return test.kind in EXACT_KINDS or methods <= set(deterministic)
+    return test.kind in OF_PRIVACY or methods <= set(deterministic)
 
 
 def _universal(states: Sequence[str]) -> str:

@@ -32,7 +32,8 @@ Kind = Literal[
 COMPARISONS = ("below", "lower", "steadier", "ratio", "difference", "differs", "reaches_earlier")
 
 OF_PRIVACY = ("private", "tight")
-"""Kinds of tests that use the privacy table instead of measurements."""
+"""Kinds of tests that use the privacy table instead of measurements; their intervals consist of
+bounds on epsilon, without random error."""
 EXPECTED = {
     "method": "algorithm.variant", "variant": "algorithm.variant", "measure": "quantity.metric",
 }  # fmt: skip

@@ -20,7 +20,7 @@ from private_consensus.common.multiplicity import ALPHA
 from private_consensus.privacy.verdicts import SLACK
 
 from .intervals import jackknife, limits
-from .schema import COMPARISONS, Series, Test
+from .schema import COMPARISONS, OF_PRIVACY, Series, Test
 from .selection import measured, paired, rows_of
 from .words import axis_words, measure_words, point_words
 
@@ -114,7 +114,7 @@ def estimates(test: Test, runs: pl.DataFrame, privacy: pl.DataFrame) -> Estimate
     ``privacy`` is used by the kinds ``private`` and ``tight``. A series without measurements, two
     series with different grids, and a missing key raise ``InvalidInput``.
     """
-    if test.kind in ("private", "tight"):
+    if test.kind in OF_PRIVACY:
         return _privacy(test, privacy)
     if test.kind in COMPARISONS:
         return estimated(test, *_both(test, runs))
@@ -155,11 +155,6 @@ UNITS = {
     **dict.fromkeys(("falls", "level", "difference"), "measure"),
 }  # fmt: skip
 """Unit of the statistic of each kind."""
-
-
-def logarithmic(test: Test) -> bool:
-    """Return True if a test compares ratios, so that its statistic is a logarithm."""
-    return test.kind not in ("falls", "trend", "steady", "level", "difference")
 
 
 def _monotone(test: Test, x: np.ndarray) -> Contrast:
@@ -348,7 +343,7 @@ def _linear(
     means = [levels[weights != 0] for weights in matrix]
     infinite = np.isinf(values).any(1)
     values = np.minimum(values, HUGE)
-    scale = _log if logarithmic(test) else np.asarray
+    scale = _log if test.kind in RATIO_TESTS or test.kind == "slope" else np.asarray
     if test.kind == "steadier":
         scale = _log_deviations
         centred = values - values.mean(1, keepdims=True)

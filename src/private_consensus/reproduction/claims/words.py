@@ -25,9 +25,6 @@ CONFIRMED, CONTRADICTED, TIED, OPEN = "confirmed", "contradicted", "tied", "unde
 """States of one statistic of a claim. Tied: exactly equal although the claim states a strict
 inequality."""
 
-DECISIVE = "paper"
-"""Scale with the numbers of runs, the grids and the data of the papers."""
-
 
 def combined(verdicts: Sequence[str]) -> str:
     """Return the verdict on a claim from the verdicts on its parts.
@@ -44,12 +41,11 @@ def combined(verdicts: Sequence[str]) -> str:
 
 
 def may_decide(scale: str) -> bool:
-    """Return True if results of a scale may decide a claim.
+    """Return True for the scale with the numbers of runs, the grids and the data of the papers.
 
-    A smaller scale has fewer runs and shorter grids. It only tests the workflow; its numbers are
-    reported without verdicts.
+    A smaller scale only tests the workflow; its numbers are reported without verdicts.
     """
-    return scale == DECISIVE
+    return scale == "paper"
 
 
 MEASURES = {

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from private_consensus.common.row_filters import matches
 from private_consensus.core import algorithms
 from private_consensus.core.algorithms.base import Analysis
 
@@ -96,7 +97,7 @@ def setting_of(plan: Plan, claim: Claim) -> str:
         setting
         for series in tested_series
         for setting in plan.cell(series.experiment, series.method)["settings"]
-        if setting["variant"] == series.variant and _matches(setting["columns"], series.where)
+        if setting["variant"] == series.variant and matches(setting["columns"], series.where)
     ]
     if not settings:
         return ""
@@ -156,7 +157,7 @@ def _curve(plan: Plan, index: int, panel: Panel, curve: Curve) -> CurveCondition
     settings = [
         setting
         for setting in cell["settings"]
-        if setting["variant"] == curve.variant and _matches(setting["columns"], selection)
+        if setting["variant"] == curve.variant and matches(setting["columns"], selection)
     ]
     axis = experiment.axes.get(panel.x)
     target = axis.set if axis else ""
@@ -172,17 +173,6 @@ def _curve(plan: Plan, index: int, panel: Panel, curve: Curve) -> CurveCondition
         runs=runs,
         statistic=panel.statistic if runs > 1 else "",
         band=curve.band if curve.low else BANDS[kind] if runs > 1 else "",
-    )
-
-
-def _matches(columns: Mapping[str, Any], selection: Mapping[str, Any]) -> bool:
-    """Return True if the axis values of a setting are among those that a curve shows."""
-    return all(
-        selected[0] <= columns[axis] <= selected[1]
-        if isinstance(selected, list | tuple)
-        else columns[axis] == selected
-        for axis, selected in selection.items()
-        if axis in columns
     )
 
 
