@@ -176,6 +176,7 @@ class Judgement:
     def __init__(self, estimates: Sequence[Estimates], deterministic: Collection[str]) -> None:
         self.parts = estimates
         self.sizes = [len(estimate.names) for estimate in estimates]
+        self.sources = [(estimate, k) for estimate in estimates for k in range(len(estimate.names))]
         self.accept = np.concatenate([estimate.accept for estimate in estimates])
         self.value = np.concatenate([estimate.value for estimate in estimates])
         self.is_step = np.concatenate([estimate.is_step for estimate in estimates])
@@ -253,21 +254,14 @@ class Judgement:
         states = self.states(ends)
         p = self._p(outcome)
         remaining = states if p == NEVER else self.states(self.ends(p / level_divisor))
-        kinds = np.repeat([estimate.test.kind for estimate in self.parts], self.sizes)
-        names = [name for estimate in self.parts for name in estimate.names]
-        means = [mean for estimate in self.parts for mean in estimate.means]
-        moments = (
-            np.concatenate([getattr(estimate, key) for estimate in self.parts])
-            for key in ("error", "skewness")
-        )
         elements = tuple(
             Element(
-                str(kind), name, float(v), float(lo), float(hi), (float(a), float(b)), str(s),
-                float(error), float(skewness), bool(is_step), tuple(mean.tolist()),
+                estimate.test.kind, estimate.names[k], *map(float, numbers), tuple(accept.tolist()),
+                str(state), float(estimate.error[k]), float(estimate.skewness[k]),
+                bool(estimate.is_step[k]), tuple(estimate.means[k].tolist()),
             )
-            for kind, name, v, lo, hi, (a, b), s, error, skewness, is_step, mean in zip(
-                kinds, names, self.value, *ends, self.accept, states, *moments, self.is_step,
-                means, strict=True,
+            for (estimate, k), *numbers, accept, state in zip(
+                self.sources, self.value, *ends, self.accept, states, strict=True
             )
         )  # fmt: skip
         below = remaining if p == NEVER else self.states(self.ends(p * (1 - 1e-6) / level_divisor))
@@ -304,14 +298,13 @@ class Judgement:
             return np.nan
         inside = (self.accept[:, 0] <= self.value) & (self.value <= self.accept[:, 1])
         ends, divisor = (unadjusted, 1) if np.all(inside) else (adjusted, self.count)
-        sources = [(estimate, k) for estimate in self.parts for k in range(len(estimate.names))]
         counts = []
         for i in np.flatnonzero(self.states(ends) == OPEN):
             gaps = np.abs(self.accept[i] - self.value[i])
             border = self.accept[i, np.argmin(gaps)]
             end = ends[1][i] if border > self.value[i] else ends[0][i]
             width = abs(end - self.value[i])
-            counts.append(_runs(*sources[i], gaps.min(), width, ALPHA / divisor))
+            counts.append(_runs(*self.sources[i], gaps.min(), width, ALPHA / divisor))
         return max(counts, default=np.inf)
 
 
