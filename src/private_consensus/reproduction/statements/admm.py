@@ -167,7 +167,7 @@ def proposition_1() -> Parts:
         right_side += 2 * ((noises[1:] @ Q) * (sums[1:] - r)).sum(1)
         offset = np.abs(left_side) + np.abs(right_side) + 1.0  # both sides may be negative
         pairs.append((right_side + offset, left_side + offset))
-    return (bound("left_side side (both shifted by the same)", *np.array(pairs).swapaxes(0, 1)),)
+    return (bound("left-hand side, both sides shifted equally", *np.array(pairs).swapaxes(0, 1)),)
 
 
 def _noise_variances(schedule: str, T: int) -> np.ndarray:
@@ -244,7 +244,9 @@ def theorem_5() -> Parts:
 def remark_1() -> Parts:
     """Test the rate O(1/T) of both schedules, at a fixed first variance and at a fixed total loss.
 
-    The problem is that of Theorem 4.
+    The problem is that of Theorem 4. Unlike the constants of Theorems 4 and 5, the rate at a fixed
+    first variance has a proof: the sum of Proposition 1 over t with r = 0, whose right side has a
+    finite mean.
     """
     return theorem_4()[1:3] + theorem_5()[1:3]
 
