@@ -49,11 +49,11 @@ SCHEMA = Schema(
         **SEX_RACE_AGE,
         "marital_status": Protected(
             column="marital_status",
-            ones=("Married-AF-spouse", "Married-civ-spouse", "Married-spouse-absent"),
+            values=("Married-AF-spouse", "Married-civ-spouse", "Married-spouse-absent"),
             meaning="1 = married",
         ),
         "relationship": Protected(
-            column="relationship", ones=("Husband", "Wife"), meaning="1 = husband or wife"
+            column="relationship", values=("Husband", "Wife"), meaning="1 = husband or wife"
         ),
     },
     train=TRAIN,

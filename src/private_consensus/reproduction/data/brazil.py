@@ -52,7 +52,7 @@ SCHEMA = Schema(
     categories={},
     label=LABEL,
     positive=0,
-    protected={"sex": Protected(column="sex", ones=(1,), meaning="1 = male")},
+    protected={"sex": Protected(column="sex", values=(1,), meaning="1 = male")},
 )
 
 # The same attributes with one categorical column per block, for sampling the surrogate.

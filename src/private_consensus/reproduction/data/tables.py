@@ -15,26 +15,28 @@ MISSING = "?"
 
 @dataclass(frozen=True, kw_only=True)
 class Protected:
-    """Binary protected attribute: 1 if ``column`` is one of ``ones`` or at least ``above``, else 0.
+    """Binary protected attribute: 1 if ``column`` is one of ``values`` or at least ``above``, else 0.
 
     ``meaning`` describes the value 1.
     """
 
     column: str
     meaning: str
-    ones: tuple[str | int, ...] = ()
+    values: tuple[str | int, ...] = ()
     above: float | None = None
 
     def of(self, table: pl.DataFrame) -> pl.Series:
         """Return the attribute of every row as 0 or 1; a missing value gives 0."""
         column = pl.col(self.column)
-        is_protected = column.is_in(list(self.ones)) if self.above is None else column >= self.above
+        is_protected = (
+            column.is_in(list(self.values)) if self.above is None else column >= self.above
+        )
         return table.select(is_protected.fill_null(False).cast(pl.Int8)).to_series()
 
 
 SEX_RACE_AGE = {
-    "sex": Protected(column="sex", ones=("Male",), meaning="1 = male"),
-    "race": Protected(column="race", ones=("White",), meaning="1 = white"),
+    "sex": Protected(column="sex", values=("Male",), meaning="1 = male"),
+    "race": Protected(column="race", values=("White",), meaning="1 = white"),
     "age": Protected(column="age", above=40, meaning="1 = 40 years or older"),
 }
 """Protected attributes of several data sets."""

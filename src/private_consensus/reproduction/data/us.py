@@ -60,10 +60,10 @@ SCHEMA = Schema(
         **SEX_RACE_AGE,
         "marital_status": Protected(
             column="marital_status",
-            ones=("Married", "Married-spouse-absent"),
+            values=("Married", "Married-spouse-absent"),
             meaning="1 = married",
         ),
-        "employed": Protected(column="employed", ones=(1,), meaning="1 = employed"),
+        "employed": Protected(column="employed", values=(1,), meaning="1 = employed"),
     },
 )
 

@@ -83,10 +83,10 @@ def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> dict[str, Any
         figure["conditions"], figure["note"], coinciding(panels),
         marks(numbers, beyond=beyond),
     )  # fmt: skip
-    spacing = {"row": GAP, "column": GAP}
-    chart = {"concat": charts, "columns": columns, "spacing": spacing}
-    if len(panels) == 1:
-        chart = charts[0]
+    chart: dict[str, Any] = charts[0]
+    if len(panels) > 1:
+        spacing = {"row": GAP, "column": GAP}
+        chart = {"concat": charts, "columns": columns, "spacing": spacing}
     if not is_shared:
         chart["resolve"] = {"scale": {"color": "independent", "strokeDash": "independent"}}
     return finish(named_data(chart), figure["title"], numbers["source"][0], *notes)

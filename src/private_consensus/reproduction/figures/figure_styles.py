@@ -90,7 +90,7 @@ def curve_styles(points: pl.DataFrame, styles: Styles) -> CurveStyles:
     labels = {style: typeset(look["label"]) for style, look in styles.items()}
     pairs = points.select("style", "name", "curve", "series").unique(maintain_order=True).rows()
     names_by_style = {
-        style: dict.fromkeys(name for other, name, _, _ in pairs if other == style)
+        style: dict.fromkeys(name for pair_style, name, _, _ in pairs if pair_style == style)
         for style, _, _, _ in pairs
     }
     unnamed = [style for style in names_by_style if style not in styles]
