@@ -12,17 +12,16 @@ from test_adult import TEST, TRAIN
 from private_consensus.common.errors import InvalidInput
 from private_consensus.reproduction.data import (
     DATA_SETS,
-    Acquisition,
     Provenance,
-    acquire,
     read_acquired,
-    summary,
     write_provenance,
     write_raw,
 )
+from private_consensus.reproduction.data.acquisition import Acquisition, acquire
 from private_consensus.reproduction.data.adult import from_files
 from private_consensus.reproduction.data.catalogue import entry
 from private_consensus.reproduction.data.raw import checksum_of
+from private_consensus.reproduction.data.summary import summary
 
 ROWS = 600
 

@@ -9,12 +9,8 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from private_consensus.reproduction.data import (
-    Acquisition,
-    acquire,
-    acquisition,
-    adult,
-)
+from private_consensus.reproduction.data import acquisition, adult
+from private_consensus.reproduction.data.acquisition import Acquisition, acquire
 from private_consensus.reproduction.data.catalogue import entry
 from private_consensus.reproduction.data.raw import checksum_of
 

@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 from brazil_categories import collapse
 
-from private_consensus.reproduction.data import Acquisition, acquire, brazil
+from private_consensus.reproduction.data import brazil
+from private_consensus.reproduction.data.acquisition import Acquisition, acquire
 
 IPUMS = pl.DataFrame(
     {

@@ -13,14 +13,8 @@ import pytest
 
 from private_consensus.common.errors import InvalidInput
 from private_consensus.common.provenance import file_hash
-from private_consensus.reproduction.data import (
-    Acquisition,
-    acquire,
-    acquisition,
-    cifar10,
-    mnist,
-    prepare,
-)
+from private_consensus.reproduction.data import acquisition, cifar10, mnist, prepare
+from private_consensus.reproduction.data.acquisition import Acquisition, acquire
 from private_consensus.reproduction.data.catalogue import entry
 from private_consensus.reproduction.data.raw import checksum_of
 

@@ -11,15 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from private_consensus.common.errors import InvalidInput
-from private_consensus.reproduction.data import (
-    PREPARATIONS,
-    Acquisition,
-    Prepared,
-    acquire,
-    adult,
-    prepare,
-    scaling,
-)
+from private_consensus.reproduction.data import PREPARATIONS, Prepared, adult, prepare, scaling
+from private_consensus.reproduction.data.acquisition import Acquisition, acquire
 from private_consensus.reproduction.data.tables import encode
 
 TABLES = [n for n, p in PREPARATIONS.items() if p.raw_file.endswith(".parquet")]

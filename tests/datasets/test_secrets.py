@@ -13,12 +13,8 @@ import requests
 from private_consensus.common.errors import InvalidInput
 from private_consensus.common.job_logging import job_logging
 from private_consensus.common.secrets import key_in, redacted
-from private_consensus.reproduction.data import (
-    Acquisition,
-    acquire,
-    ipums,
-    write_provenance,
-)
+from private_consensus.reproduction.data import ipums, write_provenance
+from private_consensus.reproduction.data.acquisition import Acquisition, acquire
 from private_consensus.reproduction.data.downloads import Downloads
 
 KEY = "59cba10d8a5da536fc06b59d"

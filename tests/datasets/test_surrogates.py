@@ -6,15 +6,8 @@ import numpy as np
 import pytest
 from brazil_categories import collapse
 
-from private_consensus.reproduction.data import (
-    Acquisition,
-    acquire,
-    adult,
-    brazil,
-    catalogue,
-    prepare,
-    us,
-)
+from private_consensus.reproduction.data import adult, brazil, catalogue, prepare, us
+from private_consensus.reproduction.data.acquisition import Acquisition, acquire
 
 TABLES = {
     "adult": ("adult-onehot104", adult.SCHEMA, lambda table: table),

@@ -10,7 +10,8 @@ import ipumspy
 import polars as pl
 import pytest
 
-from private_consensus.reproduction.data import Acquisition, acquire, acquisition, ipums, us
+from private_consensus.reproduction.data import acquisition, ipums, us
+from private_consensus.reproduction.data.acquisition import Acquisition, acquire
 from private_consensus.reproduction.data.catalogue import entry
 
 # Each source codes the same five persons. The sixth person has no income and is omitted.

@@ -12,13 +12,8 @@ import polars as pl
 import pytest
 
 from private_consensus.common.provenance import write_json, write_text
-from private_consensus.reproduction.data import (
-    Acquisition,
-    acquire,
-    prepare,
-    write_provenance,
-    write_raw,
-)
+from private_consensus.reproduction.data import prepare, write_provenance, write_raw
+from private_consensus.reproduction.data.acquisition import Acquisition, acquire
 from private_consensus.reproduction.results import files as results
 
 

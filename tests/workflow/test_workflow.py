@@ -103,8 +103,9 @@ EDITS = {
         {f"{LIBRARY}/reproduction/claims/judging.py": ADDED},
         {"judge_claims": 1},
     ),
-    "another problem, with the attacks on another algorithm": (
+    "another problem, attacks on another algorithm, and downloads of data sets": (
         {
+            f"{LIBRARY}/reproduction/data/downloads.py": ADDED,
             f"{LIBRARY}/core/problems/lasso.py": ADDED,
             f"{LIBRARY}/audits/universes/lasso.py": ADDED,
             f"{LIBRARY}/core/lower_bounds/coordinates.py": ADDED,

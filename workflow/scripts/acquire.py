@@ -4,12 +4,8 @@ import logging
 import sys
 
 from private_consensus.common.job_logging import job_logging
-from private_consensus.reproduction.data import (
-    Acquisition,
-    acquire,
-    write_provenance,
-    write_raw,
-)
+from private_consensus.reproduction.data import write_provenance, write_raw
+from private_consensus.reproduction.data.acquisition import Acquisition, acquire
 
 with job_logging(snakemake.log[0], usage=snakemake.log.usage):
     raw, provenance = acquire(

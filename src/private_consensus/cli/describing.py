@@ -92,7 +92,8 @@ def list_names(options: Namespace) -> int:
 
 def data(options: Namespace) -> int:
     """Print data sets with source, licence and checksum; return 1 if one was not found."""
-    from ..reproduction.data import Acquisition, summary
+    from ..reproduction.data.acquisition import Acquisition
+    from ..reproduction.data.summary import summary
 
     cache = Path(options.cache)
     acquisition = Acquisition(source=options.source, mirror=options.mirror, cache=cache)

@@ -159,7 +159,8 @@ def _prepared(cell: Mapping[str, Any], options: Namespace) -> Prepared:
 
 def prepared_data(names: Sequence[str], options: Namespace) -> Prepared:
     """Return prepared data sets from the sources that the options state."""
-    from ..reproduction.data import PREPARATIONS, Acquisition, acquire, prepare
+    from ..reproduction.data import PREPARATIONS, prepare
+    from ..reproduction.data.acquisition import Acquisition, acquire
 
     data = {}
     for name in names:

@@ -5,25 +5,20 @@ and protected attributes 0 and 1. The checksum of the contents identifies real d
 named, with the reason, in the provenance, on the data card and in the log.
 """
 
-from .acquisition import Acquisition, acquire
 from .catalogue import DATA_SETS, fingerprint
 from .preparation import PREPARATIONS, Preparation, prepare
 from .prepared import Prepared
 from .raw import Provenance, read_acquired, write_provenance, write_raw
-from .summary import summary
 
 __all__ = [
     "DATA_SETS",
     "PREPARATIONS",
-    "Acquisition",
     "Preparation",
     "Prepared",
     "Provenance",
-    "acquire",
     "fingerprint",
     "prepare",
     "read_acquired",
-    "summary",
     "write_provenance",
     "write_raw",
 ]

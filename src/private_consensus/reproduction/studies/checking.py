@@ -10,7 +10,7 @@ from private_consensus.common.errors import arguments, require
 
 from ..audits.configuration import read_audits, validate_audit_entries
 from ..configuration.plan import load
-from ..data import Acquisition
+from ..data.acquisition import Acquisition
 from .places import HOME
 from .reproduction import package_folders
 
