@@ -15,7 +15,7 @@ MISSING = "?"
 
 @dataclass(frozen=True, kw_only=True)
 class Protected:
-    """Binary protected attribute: 1 if ``column`` is one of ``values`` or at least ``above``, else 0.
+    """Binary protected attribute: 1 if ``column`` is in ``values`` or at least ``above``, else 0.
 
     ``meaning`` describes the value 1.
     """
