@@ -24,7 +24,6 @@ TOLD = Provenance(
 CARD = Card(
     dataset="adult", title="t", preparation="adult-x", rows=40, dim=3, columns=("a", "b", "c"),
     label="l", label_rate=0.5, splits={}, protected={}, provenance=TOLD, citation="c", notes=(),
-    marginals={},
 )  # fmt: skip
 
 

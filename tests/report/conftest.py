@@ -95,9 +95,6 @@ def card(source: str = "mirror") -> dict[str, Any]:
         "protected": {"sex": "1 = male"}, "source": source, "host": "mirror folder",
         "because": "as asked", "version": "1996", "checksum": "ab" * 32, "licence": "CC BY 4.0",
         "citation": "B. Becker, R. Kohavi, 1996", "notes": ["rows <= 1"],
-        "marginals": {"age": {"edges": [17.0, 40.0, 90.0], "counts": [3, 1]},
-                      "income": {"values": ["<=50K", ">50K"], "counts": [3, 1]}},
-        "pictures": {},
     }  # fmt: skip
 
 

@@ -65,7 +65,6 @@ def test_reference_results_are_complete_and_record_their_provenance(reference):
     assert {"figures/first_fig1.svg", "figures/first_fig1.png", "scorecard.md"} <= files
     assert pl.read_csv(reference / "audit" / "audits.csv").to_dict(as_series=False) == AUDITED
     assert manifest["data"][0]["checksum"] == "ab" * 32
-    assert "marginals" not in manifest["data"][0]
     assert manifest["missing papers"] == []
 
 

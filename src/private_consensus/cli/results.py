@@ -13,8 +13,8 @@ def compare(options: Namespace) -> int:
 
     with progress("comparison"):
         result = publishing.compare(options.run, options.reference, exact=options.exact)
-    lists = {key: getattr(result, key) for key in ("machines", "changed", "missing", "verdicts")}
-    counts = ", ".join(f"{len(lines)} {key}" for key, lines in lists.items() if key != "machines")
+    lists = {key: getattr(result, key) for key in ("changed", "missing", "verdicts")}
+    counts = ", ".join(f"{len(lines)} {key}" for key, lines in lists.items())
     manner = "to a relative 1e-6" if options.exact else "within Monte-Carlo error"
     lines = [f"{key}: {line}" for key, listed in lists.items() for line in listed]
     lines.append(f"{result.compared} values compared {manner}: {counts}")

@@ -21,7 +21,6 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -33,8 +32,6 @@ from private_consensus.common.readable import read_json
 from private_consensus.common.secrets import redacted
 from private_consensus.reproduction.results.files import rows_of
 from private_consensus.reproduction.results.numbers import INTERVAL, QUARTILES, RANGE, SPREAD
-
-from .manifest import THIS_PROCESSOR, machine
 
 ROUNDING = 1e-6
 """Largest relative difference of two equal numbers, due to linear algebra libraries."""
@@ -68,15 +65,12 @@ class Comparison:
         Numbers or tables of the reference that the run lacks.
     verdicts : tuple of str
         Verdicts that changed; an exact comparison lists them in ``changed``.
-    machines : tuple of str
-        Differences between the processors, which may change the last digits of numbers.
     """
 
     compared: int
     changed: tuple[str, ...]
     missing: tuple[str, ...]
     verdicts: tuple[str, ...] = ()
-    machines: tuple[str, ...] = ()
 
     @property
     def same(self) -> bool:
@@ -114,7 +108,6 @@ def _compare_within_errors(run: Path, reference: Path) -> Comparison:
         changed=(*changed(numbers), *(f"privacy: {line}" for line in losses)),
         missing=tuple(missing),
         verdicts=tuple(_verdicts(run, reference)),
-        machines=tuple(_machines(read_json(reference / "manifest.json"))),
     )
 
 
@@ -166,14 +159,6 @@ def _scale_of(folder: Path) -> str | None:
             value = value.get(key) if isinstance(value, Mapping) else None
         return value if isinstance(value, str) else None
     return None
-
-
-def _machines(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Describe the differences of this machine to that of the reference that can change digits."""
-    before, now = {"compiled for": THIS_PROCESSOR, **manifest.get("machine", {})}, machine()
-    for key in ("architecture", "processor", "features", "compiled for", "kernels"):
-        if key in before and before[key] != now[key]:
-            yield f"{key}: {before[key]} became {now[key]}"
 
 
 def paired(reference: pl.DataFrame, run: pl.DataFrame, name: str) -> pl.DataFrame:

@@ -74,10 +74,6 @@ def features() -> list[str]:
     return [name for name in FEATURES if name in processor_features]
 
 
-THIS_PROCESSOR = "this processor"
-"""Description of the processor for which loops are compiled without ``NUMBA_CPU_NAME``."""
-
-
 def kernels() -> dict[str, str]:
     """Map the loaded linear algebra libraries to the architecture of their kernels."""
     import numpy.linalg  # noqa: F401
@@ -109,7 +105,7 @@ def machine() -> dict[str, object]:
         "architecture": platform.machine(),
         "processor": _cpu_info("model name") or platform.processor() or platform.machine(),
         "features": features(),
-        "compiled for": os.environ.get("NUMBA_CPU_NAME") or THIS_PROCESSOR,
+        "compiled for": os.environ.get("NUMBA_CPU_NAME") or "this processor",
         "kernels": kernels(),
         "cores": os.cpu_count(),
         "memory_gb": round(pages / 2**30),

@@ -14,7 +14,6 @@ from private_consensus.reproduction.results.freshness import command
 from .formats import LINKS, algorithm_title, code, duration, figure_name, number, words
 from .reading import Results, surrogates_in
 from .views import answer, comparison, figures, privacy, scorecard
-from .views.data import data_uri
 
 TOPICS = {
     "scorecard": "Claims",
@@ -86,7 +85,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = (words, number, duration, code, algorithm_title, figure_name, typeset, data_uri)
+    filters = (words, number, duration, code, algorithm_title, figure_name, typeset)
     templates.filters |= {function.__name__: function for function in filters}
     templates.filters["paper_of"] = lambda name: name.partition("_")[0]
     return templates

@@ -31,22 +31,6 @@ from private_consensus.privacy import (
 from ..formats import algorithm_title, number, value_range
 from ..reading import Results, Row
 
-FIXED = (
-    "experiment", "algorithm", "variant", "interpretation", "delta", "epsilon_claimed",
-    "epsilon_formula", "epsilon_accountant", "accountant", "proven", "relation", "sampling",
-    "mechanisms", "unaccounted_data_use", "verdict", "source", "errata", "epsilon_empirical",
-    "audit", "steps", "epsilon_under_assumption", "notes", "epsilon_lower", "lower_bound_method",
-    "bound_gap_reason", "audit_verdict", "audit_findings",
-)  # fmt: skip
-"""Columns of each privacy table; all others are varied parameters."""
-
-LEADING_COLUMNS = ("experiment", "algorithm", "variant", "interpretation")
-TRAILING_COLUMNS = (
-    "delta", "epsilon_claimed", "epsilon_formula", "epsilon_accountant", "proven", "verdict",
-    "accountant", "relation", "mechanisms", "sampling", "unaccounted_data_use", "notes",
-)  # fmt: skip
-"""Columns of the CSV file with all settings, before and after the varied parameters."""
-
 ICONS = {
     VIOLATED: "not", DIFFERS: "not", NOT_PROVEN: "part", INCONCLUSIVE: "part",
     NO_CLAIM: "open", HOLDS_BY_SLACK: "held", HOLDS: "held",
@@ -290,10 +274,7 @@ def _distinct(values: Iterable[str | None]) -> list[str]:
 
 
 def settings_table(privacy: Iterable[Row], experiments: Iterable[str]) -> pl.DataFrame:
-    """Build the table of all settings of some experiments for the CSV file."""
+    """Build the table of all settings of some experiments, without empty columns."""
     rows = [row for row in privacy if row["experiment"] in set(experiments)]
-    axes = [name for name in rows[0] if name not in FIXED and not name.endswith("_right")]
-    varied = [name for name in axes if any(row[name] is not None for row in rows)]
-    columns = dict.fromkeys([*LEADING_COLUMNS, *varied, *TRAILING_COLUMNS])
-    frame = pl.DataFrame({key: [row.get(key) for row in rows] for key in columns}, strict=False)
-    return frame.with_columns(pl.Series("lower", [lower(row) for row in rows], pl.Float64))
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    return frame.select(column.name for column in frame if column.null_count() < frame.height)

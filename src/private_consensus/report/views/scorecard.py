@@ -19,7 +19,7 @@ from private_consensus.reproduction.results.freshness import command
 
 from ..formats import NONE, exponential, number
 from ..reading import Results, Row
-from . import run, statements
+from . import statements
 from .verdicts import ADDITIONS, ICONS, formatted
 
 COLUMNS = (
@@ -27,7 +27,7 @@ COLUMNS = (
     "interpretation", "verdict", "verdict_unadjusted", "p", "p_holm", "statistic", "measure",
     "value", "low", "high", "accept_low", "accept_high", "parts", "confirmed",
     "contradicted", "tied", "experiments", "runs", "runs_needed", "remark", "restriction",
-    "source", "command", "seconds",
+    "source", "command",
 )  # fmt: skip
 """Columns of the files. Statistics that are logarithms of ratios are converted to ratios."""
 
@@ -61,9 +61,8 @@ def page(results: Results) -> dict[str, object]:
 def scored(results: Results) -> list[dict[str, object]]:
     """Return one row per claim, for its primary variant, with the command to reproduce it.
 
-    The rows have formatted numbers and wall times. Additions of this project are the last rows.
+    The rows have formatted numbers. Additions of this project are the last rows.
     """
-    seconds = run.seconds_of_figures(results.papers, results.timings)
     rows = []
     primary = [claim for claim in results.claims if claim["is_primary"]]
     for row in sorted(primary, key=itemgetter("addition")):
@@ -71,7 +70,6 @@ def scored(results: Results) -> list[dict[str, object]]:
         rows.append({
             **formatted(row, results.labels),
             "command": command(figure, results.scale),
-            "seconds": seconds.get(figure),
         })  # fmt: skip
     return rows
 
@@ -108,7 +106,6 @@ def _unformatted(row: Row) -> dict[str, object]:
     plain = {key: row.get(key) for key in COLUMNS}
     for key in numbers:
         plain[key] = None if row[key] is None or math.isnan(row[key]) else float(scale(row[key]))
-    plain["seconds"] = None if row["seconds"] is None else round(row["seconds"], 2)
     return plain
 
 

@@ -12,7 +12,7 @@ import polars as pl
 from private_consensus.common.errors import InvalidInput, arguments, require
 
 from . import scaling
-from .card import Card, marginals_of
+from .card import Card
 from .catalogue import entry, module_of
 from .prepared import Prepared
 from .raw import Provenance, Raw
@@ -298,7 +298,6 @@ def _encode_table(spec: Preparation, table: pl.DataFrame) -> _Encoded:
             "label_rate": round(float(positive.mean()), 6),
             "protected": {name: p.meaning for name, p in schema.protected.items()},
             "notes": tuple(note for note in notes if note),
-            "marginals": marginals_of(table, schema),
         },
         protected={name: p.of(table).to_numpy() for name, p in schema.protected.items()},
     )
@@ -339,7 +338,6 @@ def _encode_images(spec: Preparation, raw: Mapping[str, np.ndarray]) -> _Encoded
         features, prefix = images.reshape(len(images), -1) * np.float32(UNIT), "pixel"
         labels, meaning = classes, f"classes {', '.join(names)}"
         rate = counts.max() / counts.sum()
-    pictures_note = "The pictures are means over a class and show no record."
     return _Encoded(
         features=features,
         labels=labels,
@@ -349,12 +347,6 @@ def _encode_images(spec: Preparation, raw: Mapping[str, np.ndarray]) -> _Encoded
             "columns": ("pixel",),
             "label": meaning,
             "label_rate": round(float(rate), 6),
-            "notes": (spec.because, BLACK_TO_WHITE, pictures_note),
-            "marginals": {"class": {"values": list(names), "counts": counts.tolist()}},
-            "pictures": {name: _mean(images[classes == i]) for i, name in enumerate(names)},
+            "notes": (spec.because, BLACK_TO_WHITE),
         },
     )
-
-
-def _mean(images: np.ndarray) -> list:
-    return np.rint(images.mean(axis=0)).astype(int).tolist() if len(images) else []
