@@ -19,7 +19,6 @@ mechanisms", FORC 2026: tight rho of pure and of Laplace mechanisms.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -32,8 +31,7 @@ from private_consensus.common.errors import InvalidInput, arguments
 CONVERSIONS = ("shortcut", "safe", "cks")
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
-_HALVINGS = 200  # a bisection ends earlier if the interval contains no inner float
-_POINTS = 127  # number of inner points of all intervals that are bisected together
+_HALVINGS = 200  # a bisection ends earlier if the intervals contain no inner float
 _LARGEST_MU = 1e150  # its square is an infinite epsilon in floating point
 _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
 
@@ -155,16 +153,11 @@ def _epsilons(mu: Any, delta: Any) -> np.ndarray:
         log_delta = np.log(delta)
     result = np.where(mu > 0, np.inf, 0.0)
     inner = (mu > 0) & (mu < _LARGEST_MU) & (delta > 0)
-    result[inner] = _narrowed(mu[inner][None], log_delta[inner][None])[0]
-    return result
-
-
-def _narrowed(m: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Return the smallest epsilon of each entry, by a search per row."""
+    m, target = mu[inner], log_delta[inner]
     top = m**2 / 2 + m * np.sqrt(-2 * target)
-    low = np.zeros_like(m)
-    smallest = _bisect(lambda e: gaussian_log_delta(m, e) <= target, low, top, by_rows=True)
-    return np.where(gaussian_log_delta(m, 0 * m) <= target, 0.0, smallest)
+    _, smallest = _bisect(lambda e: gaussian_log_delta(m, e) <= target, np.zeros_like(m), top)
+    result[inner] = np.where(gaussian_log_delta(m, 0 * m) <= target, 0.0, smallest)
+    return result
 
 
 def gaussian_mu(epsilon: Any, delta: Any) -> Any:
@@ -201,10 +194,7 @@ def _mus(epsilon: Any, delta: Any) -> np.ndarray:
     high = 2 * low
     while np.any(short := gaussian_log_delta(high, e) <= target):
         high = np.where(short, 2 * high, high)
-    # By bisection: the last digits are not monotone, and papers' noise scales depend on them.
-    result[inner] = _bisect(
-        lambda mu: gaussian_log_delta(mu, e) > target, low, high, upper=False, points=1
-    )
+    result[inner], _ = _bisect(lambda mu: gaussian_log_delta(mu, e) > target, low, high)
     return result
 
 
@@ -348,8 +338,8 @@ def _rho_cks(epsilon: np.ndarray, log_inverse: np.ndarray) -> np.ndarray:
     low = np.where(_cks(low, log_inverse) <= epsilon, low, _rho_safe(epsilon, log_inverse))
     while np.any(short := _cks(high, log_inverse) <= epsilon):
         high = np.where(short, 2 * high, high)
-    # By bisection: the last digits are not monotone, and papers' noise scales depend on them.
-    return _bisect(lambda rho: _cks(rho, log_inverse) > epsilon, low, high, upper=False, points=1)
+    rho, _ = _bisect(lambda rho: _cks(rho, log_inverse) > epsilon, low, high)
+    return rho
 
 
 _FORWARD = {"shortcut": _shortcut, "safe": _safe, "cks": _cks}
@@ -388,46 +378,22 @@ def laplace_rho(epsilon: Any) -> Any:
 
 
 def _bisect(
-    beyond: Callable[[np.ndarray], np.ndarray],
-    low: np.ndarray,
-    high: np.ndarray,
-    *,
-    upper: bool = True,
-    points: int = _POINTS,
-    by_rows: bool = False,
-) -> np.ndarray:
-    """Return the end of the last interval in which ``beyond`` turns from false to true.
+    beyond: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return neighbouring floats, of which ``beyond`` is true for the second only.
 
-    If there are few intervals, each step evaluates many points per interval, since a call costs
-    little more for a hundred points than for one. With ``by_rows``, the result of a row does not
-    depend on the other rows. Because of rounding, the ends of several intervals may alternate
-    between two values; the search then stops.
+    The last digits of a function are not monotone. Noise scales of papers depend on the ends that
+    halving selects.
     """
-    common_shape = low.shape[1:] if by_rows else low.shape
-    axes = (0, *range(low.ndim + 1 - len(common_shape), low.ndim + 1))
-    points = max(1, points // max(1, math.prod(common_shape)))
-    fractions = np.arange(1, points + 1).reshape(-1, *[1] * low.ndim) / (points + 1)
-    earlier_ends: list[tuple[np.ndarray, np.ndarray]] = []
-    for remaining in range(_HALVINGS, 0, -1):
-        earlier_ends = [*earlier_ends[-2:], (low, high)]
-        if (
-            remaining % 2 == 0
-            and len(earlier_ends) > 2
-            and np.array_equal(earlier_ends[0], earlier_ends[2])
-        ):
+    for _ in range(_HALVINGS):
+        middle = low / 2 + high / 2
+        has_inner = (low < middle) & (middle < high)
+        if not has_inner.any():
             break
-        inner = (1 - fractions) * low + fractions * high
-        ended = np.all((inner <= low) | (inner >= high), axis=axes, keepdims=True)[0]
-        if ended.all():
-            break
-        over = beyond(inner)
-        ends = np.concatenate([low[None], inner, high[None]])
-        first = np.where(over.any(0), over.argmax(0), points)[None]
-        narrowed = (np.take_along_axis(ends, first + k, 0)[0] for k in (0, 1))
-        low, high = (
-            np.where(ended, old, new) for old, new in zip((low, high), narrowed, strict=True)
-        )
-    return high if upper else low
+        is_beyond = beyond(middle)
+        low = np.where(has_inner & ~is_beyond, middle, low)
+        high = np.where(has_inner & is_beyond, middle, high)
+    return low, high
 
 
 def _deltas(delta: Any) -> np.ndarray:
