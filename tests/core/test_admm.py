@@ -20,7 +20,7 @@ from private_consensus.core.algorithms.m_admm import PenaltyPerturbation
 from private_consensus.core.algorithms.p_admm import OutputPerturbation
 from private_consensus.core.problems import logistic_regression, mean_estimation
 from private_consensus.core.randomness import Streams
-from private_consensus.privacy import Budget, Release, account, pure
+from private_consensus.privacy import Budget, Release, account
 from private_consensus.privacy.mechanisms import ADDITIVE
 
 AGENTS, DIM = 6, 5
@@ -318,7 +318,7 @@ def test_noise_and_jacobian_of_an_iteration_are_one_pure_mechanism(problem, netw
     guarantee = account(algorithm.releases(problem, network, 12), 1e-4)
     assert guarantee.proven
     assert guarantee.epsilon == pytest.approx(
-        account([pure(e) for e in iteration_losses], 1e-4).epsilon
+        account([Release("pure", epsilon=e) for e in iteration_losses], 1e-4).epsilon
     )
     separate = [
         Release(law, sensitivity=changes, scale=scales),

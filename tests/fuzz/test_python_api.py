@@ -76,7 +76,7 @@ CALLS = {
     privacy.laplace_scale: {"budget": BUDGET, "sensitivity": 1.0, "count": 2},
     pc.calibrate: {
         "make_releases": lambda scale: [Release("gaussian", 1.0, scale)], "budget": BUDGET,
-        "method": "best", "tolerance": 1e-6,
+        "tolerance": 1e-6,
     },
     privacy.gaussian_delta: {"mu": 1.0, "epsilon": 1.0},
     privacy.gaussian_log_delta: {"mu": 1.0, "epsilon": 1.0},
@@ -87,8 +87,6 @@ CALLS = {
     privacy.pure_rho: {"epsilon": 1.0},
     privacy.zcdp_epsilon: {"rho": 1.0, "delta": 1e-5, "conversion": "cks"},
     privacy.zcdp_rho: {"epsilon": 1.0, "delta": 1e-5, "conversion": "cks"},
-    privacy.exact: {"sensitivity": 1.0},
-    privacy.pure: {"epsilon": 1.0, "count": 2},
     privacy.deadline_batches: {"deadline": 0.4, "slowest": 10.0, "fastest": 90.0},
     privacy.fixed_batches: {"size": 3},
     privacy.noisy_mean: {"batches": BATCHES, "records": 10, "sampling": "poisson"},

@@ -16,12 +16,10 @@ from private_consensus.privacy import (
     Sampling,
     account,
     deadline_batches,
-    exact,
     fixed_batches,
     gaussian_delta,
     gaussian_epsilon,
     noisy_mean,
-    pure,
 )
 from private_consensus.privacy.brackets import lower_bound
 from private_consensus.privacy.releases import RandomCount
@@ -110,7 +108,11 @@ def test_lower_bound_of_sampled_batches_is_within_10_percent_of_the_accountant()
         st.one_of(
             _series("gaussian"), _series("laplace"), _series("gamma_norm"),
             _series("discrete_gaussian"),
-            st.builds(lambda e, s: pure(e, attained=s), st.floats(0.01, 1.0), SHARES),
+            st.builds(
+                lambda loss, share: Release("pure", epsilon=loss, attained=share),
+                st.floats(0.01, 1.0),
+                SHARES,
+            ),
         ),
         max_size=3,
     ),
@@ -121,9 +123,11 @@ def test_lower_bound_never_exceeds_the_accountant(releases, delta):
 
 
 def test_lower_bound_is_infinite_without_noise_and_zero_with_a_reason_if_unknown():
-    assert lower_bound([exact(attained=1.0)], 0.1).epsilon == math.inf
+    assert lower_bound([Release("exact", attained=1.0)], 0.1).epsilon == math.inf
     assert lower_bound([Release("gaussian", np.inf, 3.0, attained=1.0)], 1e-5).epsilon == math.inf
-    unknown = lower_bound([exact(note="its own randomness"), pure(2.0)], 1e-5)
+    unknown = lower_bound(
+        [Release("exact", note="its own randomness"), Release("pure", epsilon=2.0)], 1e-5
+    )
     assert (unknown.epsilon, unknown.method) == (0.0, "none")
     assert "its own randomness" in unknown.because
     assert "pure mechanism" in unknown.because
@@ -132,7 +136,9 @@ def test_lower_bound_is_infinite_without_noise_and_zero_with_a_reason_if_unknown
 
 def test_lower_bound_uses_the_attack_instead_of_the_release():
     attack = Release("laplace", 1.0, 2.0, attained=1.0)
-    assert lower_bound([pure(0.9, attack=attack)], 0.0).epsilon == pytest.approx(0.5)
+    assert lower_bound([Release("pure", epsilon=0.9, attack=attack)], 0.0).epsilon == pytest.approx(
+        0.5
+    )
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, [0.5, 0.5, 0.5], math.nan])
@@ -198,7 +204,7 @@ def test_lower_bound_with_log_tolerance_agrees_with_numerical_integration(blur):
     base_density, shifted_density = norm.pdf(x), norm.pdf(x - mu)
     attack = Release("gaussian", mu, 1.0, attained=1.0, log_tolerance=blur)
     for delta in (1e-5, 1e-2):
-        bound = lower_bound([pure(9.0, attack=attack)], delta)
+        bound = lower_bound([Release("pure", epsilon=9.0, attack=attack)], delta)
         plain = lower_bound([replace(attack, log_tolerance=0.0)], delta).epsilon
         assert 0 < bound.epsilon < plain - 2 * blur
         assert f"{blur:.2g}" in bound.because

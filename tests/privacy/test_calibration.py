@@ -14,7 +14,6 @@ from private_consensus.privacy import (
     calibrate,
     classical_gaussian_scale,
     epsilon,
-    exact,
     extended_gaussian_scale,
     gaussian_delta,
     gaussian_noise_multiplier,
@@ -93,7 +92,7 @@ def test_bisection_agrees_with_closed_form_scales():
     gaussian = calibrate(lambda scale: [Release("gaussian", 1.0, scale, count=9)], budget)
     assert gaussian == pytest.approx(gaussian_noise_multiplier(budget, 9), rel=1e-5)
     assert gaussian >= gaussian_noise_multiplier(budget, 9)
-    pure = calibrate(lambda scale: [Release("laplace", 1.0, scale)], Budget(0.3), "pure")
+    pure = calibrate(lambda scale: [Release("laplace", 1.0, scale)], Budget(0.3))
     assert pure == pytest.approx(1 / 0.3, rel=1e-5)
 
 
@@ -104,9 +103,9 @@ def test_bisection_meets_the_budget_of_a_mixture_of_releases():
             Release("laplace", 1.0, 2 * scale, count=20),
         ]
 
-    scale = calibrate(releases, BUDGETS[1], "zcdp")
-    assert epsilon(releases(scale), 1e-5, "zcdp") <= 1.0
-    assert epsilon(releases(0.999 * scale), 1e-5, "zcdp") > 1.0
+    scale = calibrate(releases, BUDGETS[1])
+    assert epsilon(releases(scale), 1e-5) <= 1.0
+    assert epsilon(releases(0.999 * scale), 1e-5) > 1.0
 
 
 def test_scale_is_zero_for_infinite_epsilon_and_for_no_releases():
@@ -114,7 +113,7 @@ def test_scale_is_zero_for_infinite_epsilon_and_for_no_releases():
     assert gaussian_noise_multiplier(free) == analytic_gaussian_scale(free) == 0
     assert classical_gaussian_scale(free) == extended_gaussian_scale(free) == 0
     assert laplace_scale(free) == 0
-    assert calibrate(lambda scale: [exact()], free) == 0
+    assert calibrate(lambda scale: [Release("exact")], free) == 0
     assert calibrate(lambda scale: [], BUDGETS[1]) == 0
 
 
@@ -124,7 +123,7 @@ def test_budgets_that_no_noise_can_meet_are_refused():
     with pytest.raises(InvalidInput, match="budget"):
         calibrate(lambda scale: [Release("gaussian", 1.0, scale)], Budget(1.0))
     with pytest.raises(InvalidInput, match="budget"):
-        calibrate(lambda scale: [exact()], BUDGETS[1])
+        calibrate(lambda scale: [Release("exact")], BUDGETS[1])
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 1e-9, 1e-300])

@@ -15,7 +15,6 @@ from private_consensus.privacy import (
     fixed_batches,
     gaussian_epsilon,
     noisy_sum,
-    pure,
 )
 from private_consensus.privacy.accounting import LEVELS
 
@@ -66,7 +65,7 @@ KINDS = {
     "gaussian": (plain("gaussian"), lambda rate, loss: gaussian_loss(1.0, loss)),
     "laplace": (plain("laplace"), lambda rate, loss: laplace_loss(1.0, loss)),
     "gamma_norm": (plain("gamma_norm"), lambda rate, loss: laplace_loss(1.0, loss)),
-    "pure": (lambda rate, loss: pure(loss), lambda rate, loss: response(loss)),
+    "pure": (lambda rate, loss: Release("pure", epsilon=loss), lambda rate, loss: response(loss)),
     "sampled gaussian": (sampled("gaussian"), gaussian_loss),
     "sampled laplace": (sampled("laplace"), laplace_loss),
     "profile": (lambda rate, loss: batch(rate, 1 / loss), gaussian_loss),
@@ -148,7 +147,7 @@ def laplace_divergence(loss, order):
 @pytest.mark.parametrize("mechanism", ["gaussian", "laplace", "discrete_gaussian"])
 def test_losses_near_the_floating_point_limit_are_accounted_or_infinite(mechanism):
     for loss in (1e4, 1e7, 1e12, 1e200):
-        guarantee = account([Release(mechanism, loss, 1.0), pure(1.0)], 1e-5)
+        guarantee = account([Release(mechanism, loss, 1.0), Release("pure", epsilon=1.0)], 1e-5)
         power = loss if mechanism == "laplace" else loss**2 / 2 if loss < 1e150 else math.inf
         assert power <= guarantee.epsilon * (1 + 1e-3)
         assert guarantee.epsilon <= 1.1 * power + 1

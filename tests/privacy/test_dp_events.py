@@ -5,7 +5,7 @@ import pytest
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 
-from private_consensus.privacy import Release, Sampling, epsilon, pure
+from private_consensus.privacy import Release, Sampling, epsilon
 
 DELTA = 1e-5
 
@@ -95,7 +95,10 @@ def test_renyi_accountant_is_at_most_that_of_the_library(releases, events, gain)
 
 
 def test_pure_releases_cost_at_most_a_zcdp_bound_of_the_library():
-    releases = [Release("discrete_gaussian", [1.0, 2.0], 9.0, count=5), pure(0.3, count=4)]
+    releases = [
+        Release("discrete_gaussian", [1.0, 2.0], 9.0, count=5),
+        Release("pure", epsilon=0.3, count=4),
+    ]
     events = [repeated(zcdp(change, 9.0), 5) for change in (1.0, 2.0)]
     events.append(repeated(dp.ZCDpEvent(0.3**2 / 2), 4))
     theirs = RdpAccountant().compose(dp.ComposedDpEvent(events)).get_epsilon(DELTA)

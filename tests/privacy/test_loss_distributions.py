@@ -21,7 +21,6 @@ from private_consensus.privacy import (
     gaussian_epsilon,
     noisy_mean,
     noisy_message,
-    pure,
 )
 from private_consensus.privacy.loss_distributions import Pair, epsilon
 
@@ -180,7 +179,7 @@ def test_composed_gaussians_are_at_most_0_2_percent_above_exact(count):
 def test_noise_for_an_epsilon_far_below_delta_needs_little_time_and_memory(mechanism, count):
     def releases(scale):
         if mechanism == "pure":
-            return [pure(1 / scale, count=count)]
+            return [Release("pure", epsilon=1 / scale, count=count)]
         return [Release(mechanism, 1.0, scale, count=count)]
 
     tracemalloc.start()
@@ -207,13 +206,13 @@ def mechanism_at(kind, scale, count, rate):
         return [
             Release("laplace", 1.0, scale, count=count),
             Release("gaussian", 1.0, 2 * scale, count=count),
-            pure(0.01),
+            Release("pure", epsilon=0.01),
         ]
     if name == "series":
         return [Release("laplace", np.geomspace(0.1, 1, 70), scale)]
     options = {"count": count, "sampling": sampling if " " in kind else None}
     if name == "pure":
-        return [pure(1 / scale, **options)]
+        return [Release("pure", epsilon=1 / scale, **options)]
     return [Release(name, 1.0, scale, **options)]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from private_consensus.common.errors import InvalidInput
-from private_consensus.privacy import Release, Sampling, account, exact, pure
+from private_consensus.privacy import Release, Sampling, account
 
 NUMBER = r"([\w.+-]+)"
 
@@ -15,15 +15,15 @@ def test_losses_are_sensitivity_over_scale_for_each_iteration():
     scales = np.array([1.0, 2.0, 4.0])
     np.testing.assert_allclose(Release("gaussian", 2.0, scales).losses(), [2.0, 1.0, 0.5])
     np.testing.assert_allclose(Release("laplace", scales, scales).losses(), [1.0, 1.0, 1.0])
-    np.testing.assert_allclose(pure([0.1, 0.2]).losses(), [0.1, 0.2])
+    np.testing.assert_allclose(Release("pure", epsilon=[0.1, 0.2]).losses(), [0.1, 0.2])
 
 
 def test_losses_are_infinite_without_noise_and_zero_without_sensitivity():
     assert Release("gaussian", [0.0, 1.0], 0.0).losses().tolist() == [0.0, np.inf]
     assert Release("laplace", np.inf, 1.0).losses().tolist() == [np.inf]
     assert Release("gaussian", 1.0, np.inf).losses().tolist() == [0.0]
-    assert exact().losses().tolist() == [np.inf]
-    assert exact(0).losses().tolist() == [0.0]
+    assert Release("exact").losses().tolist() == [np.inf]
+    assert Release("exact", 0).losses().tolist() == [0.0]
 
 
 @pytest.mark.parametrize("scale", [0.5, [2.0, 1.0, 2.0], np.linspace(1.0, 4.0, 9)])

@@ -61,7 +61,7 @@ from .conversions import (
     zcdp_epsilon,
     zcdp_rho,
 )
-from .releases import Release, Sampling, exact, pure
+from .releases import Release, Sampling
 from .sparse_vector import sparse_vector_release, sparse_vector_scales
 from .subsampling import (
     Batches,
@@ -111,7 +111,6 @@ __all__ = [
     "classical_gaussian_scale",
     "deadline_batches",
     "epsilon",
-    "exact",
     "extended_gaussian_scale",
     "fixed_batches",
     "gaussian_delta",
@@ -126,7 +125,6 @@ __all__ = [
     "noisy_mean",
     "noisy_message",
     "noisy_sum",
-    "pure",
     "pure_rho",
     "sparse_vector_release",
     "sparse_vector_scales",

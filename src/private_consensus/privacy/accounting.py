@@ -55,6 +55,7 @@ from private_consensus.common.grouping import grouped
 from . import loss_distributions
 from .budget import Budget
 from .conversions import (
+    amplified,
     gaussian_epsilon,
     gaussian_rho,
     laplace_rho,
@@ -65,7 +66,7 @@ from .loss_distributions import Pair
 from .releases import PrivacyProfile, Release, Sampling
 from .safe_digits import rounded_up
 
-METHODS = ("pure", "gaussian", "gaussian+pure", "zcdp", "rdp", "pld")
+METHODS = ("pure", "gaussian", "zcdp", "rdp", "pld")
 
 THETAS = np.unique([*np.arange(0.05, 2, 0.05), *range(2, 64), *range(64, 256, 4), 255])
 """Orders minus 1 of the Renyi divergences of mechanisms without a dominating pair."""
@@ -186,9 +187,9 @@ def epsilon(releases: Iterable[Release], delta: float, method: str = "best") -> 
         All releases of one agent, with sensitivities for one neighbouring relation.
     delta : float
         delta of the guarantee, in [0, 1).
-    method : {"best", "pure", "gaussian", "gaussian+pure", "zcdp", "rdp", "pld"}
-        ``best`` is :func:`account`. ``gaussian`` is exact GDP, ``gaussian+pure`` adds the pure
-        losses to it, ``rdp`` composes Renyi divergences, ``pld`` privacy loss distributions.
+    method : {"best", "pure", "gaussian", "zcdp", "rdp", "pld"}
+        ``best`` is :func:`account`. ``gaussian`` is exact GDP, ``rdp`` composes Renyi divergences,
+        ``pld`` privacy loss distributions.
 
     Returns
     -------
@@ -238,7 +239,7 @@ class _Group:
             return math.inf
         if self.sampling is None:
             return self.loss
-        return _amplified(self.loss, self.sampling.rate)
+        return float(amplified(self.loss, self.sampling.rate))
 
 
 _KINDS = {
@@ -347,13 +348,6 @@ def _gaussian(groups: Sequence[_Group], delta: float) -> float:
     return gaussian_epsilon(mu, delta) if math.isfinite(mu) else math.inf
 
 
-def _gaussian_plus_pure(groups: Sequence[_Group], delta: float) -> float:
-    """Add the pure losses to the Gaussian epsilon, which uses all of delta (basic composition)."""
-    gaussian = [group for group in groups if group.kind == "gaussian"]
-    non_gaussian = [group for group in groups if group.kind != "gaussian"]
-    return _gaussian(gaussian, delta) + _pure(non_gaussian, delta)
-
-
 def _rho(groups: Sequence[_Group]) -> float:
     return math.fsum(group.count * _rho_of(group) for group in groups)
 
@@ -431,17 +425,9 @@ def _pair(group: _Group) -> Pair | None:
     return Pair(kind, ((1.0, group.sampling.rate, group.loss),), group.sampling.kind)
 
 
-def _amplified(loss: float, rate: float) -> float:
-    """Compute ln(1 + rate (e^loss - 1)) without overflow."""
-    if loss > 30:
-        return loss + math.log(rate + (1 - rate) * math.exp(-loss))
-    return math.log1p(rate * math.expm1(loss))
-
-
 _BY_METHOD = {
     "pure": _pure,
     "gaussian": _gaussian,
-    "gaussian+pure": _gaussian_plus_pure,
     "zcdp": _zcdp,
     "rdp": _rdp,
     "pld": _pld,

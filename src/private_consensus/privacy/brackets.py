@@ -37,7 +37,7 @@ from scipy.special import ndtri
 
 from private_consensus.common.errors import require
 
-from .conversions import gaussian_epsilon
+from .conversions import amplified, gaussian_epsilon
 from .loss_distributions import (
     Losses,
     Pair,
@@ -202,12 +202,7 @@ def _largest_loss(release: Release) -> float:
     if release.mechanism in ("gaussian", "discrete_gaussian", "profile"):
         return math.inf if np.any(losses > 0) else 0.0
     if release.sampling is not None:
-        rate = release.sampling.rate
-        losses = np.where(
-            losses > 1,  # expm1 overflows for large losses
-            losses + np.log(rate + (1 - rate) * np.exp(-losses)),
-            np.log1p(rate * np.expm1(np.minimum(losses, 1))),
-        )
+        losses = amplified(losses, release.sampling.rate)
     return (1 - ROUNDING_MARGIN) * release.count * math.fsum(losses)
 
 

@@ -18,8 +18,7 @@ from typing import NamedTuple
 
 from private_consensus.common.errors import InvalidInput, arguments, require
 
-from .accounting import METHODS
-from .accounting import epsilon as epsilon_of
+from .accounting import account
 from .budget import Budget
 from .conversions import gaussian_mu
 from .releases import MAX_COUNT, Release
@@ -164,7 +163,6 @@ def laplace_scale(budget: Budget, sensitivity: float = 1.0, count: int = 1) -> f
 def calibrate(
     make_releases: Callable[[float], Iterable[Release]],
     budget: Budget,
-    method: str = "best",
     *,
     tolerance: float = 1e-6,
 ) -> float:
@@ -177,8 +175,6 @@ def calibrate(
         grows.
     budget : Budget
         Budget of all releases together.
-    method : {"best", "pure", "gaussian", "gaussian+pure", "zcdp", "rdp", "pld"}
-        Accountant, see :func:`private_consensus.privacy.accounting.epsilon`.
     tolerance : float
         Relative tolerance; the returned scale meets the budget.
 
@@ -194,14 +190,13 @@ def calibrate(
     """
     _check(budget)
     arguments.function("make_releases", make_releases)
-    arguments.choice("method", method, ("best", *METHODS))
     arguments.number("tolerance", tolerance, "a number in (0, 1)", lambda v: 0 < v < 1)
     if not budget.private:
         return 0.0
 
     def excess(scale: float) -> float:
         """Return ln(epsilon / budget); positive if the releases exceed the budget."""
-        attained = epsilon_of(make_releases(scale), budget.delta, method)
+        attained = account(make_releases(scale), budget.delta).epsilon
         return math.log(attained / budget.epsilon) if attained > 0 else -math.inf
 
     low, high = _bracket(excess, budget)

@@ -374,6 +374,17 @@ def laplace_rho(epsilon: Any) -> Any:
     return _scalar(epsilon + np.expm1(-epsilon))
 
 
+def amplified(epsilon: Any, rate: float) -> np.ndarray:
+    r"""Return the pure epsilon after sampling of records, :math:`\ln(1 + \gamma(e^\epsilon-1))`.
+
+    ``rate`` is :math:`\gamma` in (0, 1].
+    """
+    epsilon = np.asarray(epsilon, float)
+    small = np.log1p(rate * np.expm1(np.minimum(epsilon, 1.0)))
+    large = epsilon + np.log(rate + (1 - rate) * np.exp(-epsilon))  # does not overflow
+    return np.where(epsilon > 1, large, small)
+
+
 # --- helpers ----------------------------------------------------------------------------------
 
 

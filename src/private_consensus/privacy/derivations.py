@@ -15,7 +15,6 @@ from .safe_digits import rounded_up
 METHODS = {
     "pure": "sum of pure epsilons",
     "gaussian": "Gaussian differential privacy, exact for Gaussian noise",
-    "gaussian+pure": "Gaussian differential privacy plus the sum of pure epsilons",
     "zcdp": "zero-concentrated differential privacy",
     "rdp": "Renyi divergences",
     "pld": "privacy loss distributions",

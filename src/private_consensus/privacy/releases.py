@@ -355,33 +355,6 @@ _NEEDED = {
 }
 
 
-def pure(epsilon: Any, *, count: int = 1, **options: Any) -> Release:
-    """Return a release known only by its pure epsilon.
-
-    Parameters
-    ----------
-    epsilon : float or 1-D array
-        One value, or one per iteration.
-    count : int
-        Number of repetitions of the whole series.
-    **options
-        Further fields of :class:`Release`.
-
-    Returns
-    -------
-    Release
-    """
-    return Release("pure", epsilon=epsilon, count=count, **options)
-
-
-def exact(sensitivity: Any = None, **options: Any) -> Release:
-    """Return the release of a value without noise.
-
-    The value depends on private data unless ``sensitivity`` is 0.
-    """
-    return Release("exact", sensitivity, **options)
-
-
 def _levels(name: str, value: Any) -> float | np.ndarray:
     """Convert a value to a non-negative float or a read-only 1-D array.
 

@@ -9,14 +9,13 @@ Algorithm 7, whose case of two equal budgets and no numeric answers is Algorithm
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from scipy.special import comb
 
 from private_consensus.common.errors import arguments
 
-from .releases import MAX_COUNT, Release, pure
+from .releases import MAX_COUNT, Release
 
 REDRAWS = ("once", "after_release", "each")
 CELLS = 2000
@@ -62,7 +61,6 @@ def sparse_vector_release(
     count: int,
     tests: int,
     redrawn: str,
-    **options: Any,
 ) -> Release:
     r"""Return the release of noisy threshold tests that stop after ``count`` answers "above".
 
@@ -91,8 +89,6 @@ def sparse_vector_release(
     redrawn : {"once", "after_release", "each"}
         When the threshold's noise is sampled: before the first test only; again after each "above";
         or before every test.
-    **options
-        Further fields of the release.
 
     Returns
     -------
@@ -117,9 +113,9 @@ def sparse_vector_release(
     arguments.whole("sparse_vector.tests", tests, 0, MAX_COUNT)
     threshold, query = (_loss(sensitivity, scale) for scale in (threshold_scale, query_scale))
     if redrawn == "each":
-        return pure(min(threshold, query), count=tests, **options)
+        return Release("pure", epsilon=min(threshold, query), count=tests)
     draws = count if redrawn == "after_release" else 1
-    return pure(draws * threshold + 2 * count * query, **options)
+    return Release("pure", epsilon=draws * threshold + 2 * count * query)
 
 
 def least_answers(
