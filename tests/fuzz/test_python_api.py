@@ -42,7 +42,6 @@ BUDGET = Budget(1.0, 1e-5)
 BATCHES = Batches((1, 2), (0.5, 0.5))
 PURE = [Release("laplace", 1.0, 2.0)]
 NOISE = SampledNoise(BATCHES, 10, (1.0, 0.5))
-GUARANTEE = Guarantee(1.0, 1e-5, "pure")
 
 
 CALLS = {
@@ -51,7 +50,6 @@ CALLS = {
     Guarantee: {
         "epsilon": 1.0, "delta": 0.0, "method": "pure", "proven": True, "note": "",
     },
-    GUARANTEE.within: {"budget": BUDGET},
     Release: {
         "mechanism": "gaussian", "sensitivity": 1.0, "scale": [1.0, 2.0], "count": 2,
         "sampling": None, "proven": True, "note": "", "epsilon": None, "profile": None, "dim": None,
@@ -67,7 +65,6 @@ CALLS = {
     NOISE.releases: {"sigma": 1.0, "count": 2},
     privacy.account: {"releases": PURE, "delta": 1e-5},
     privacy.epsilon: {"releases": PURE, "delta": 1e-5, "method": "zcdp"},
-    privacy.zcdp: {"releases": PURE},
     privacy.gaussian_dp: {"releases": PURE},
     privacy.analytic_gaussian_scale: {"budget": BUDGET, "sensitivity": 1.0},
     privacy.classical_gaussian_scale: {"budget": Budget(0.5, 1e-5), "sensitivity": 1.0},
@@ -101,8 +98,8 @@ CALLS = {
     },
 }  # fmt: skip
 """Functions and constructors for privacy, each with arguments that it accepts."""
-COVERED_ELSEWHERE = {"verdict", "verdict_of"}
-"""Words of verdicts: tests/privacy/test_verdicts.py."""
+COVERED_ELSEWHERE = {"verdict_of"}
+"""Verdicts: tests/privacy/test_verdicts.py."""
 
 
 def named(call) -> str:

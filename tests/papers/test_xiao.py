@@ -32,7 +32,7 @@ from private_consensus.core.lower_bounds import lower_bound_of
 from private_consensus.core.problems import logistic_regression, mean_estimation
 from private_consensus.core.problems.logistic_regression import LogisticRegression
 from private_consensus.core.randomness import Streams
-from private_consensus.privacy import Budget, account, aggregation, verdict
+from private_consensus.privacy import Budget, account, aggregation, verdict_of
 from private_consensus.reproduction.configuration import plan as planning
 from private_consensus.reproduction.configuration.schema import read_yaml
 from private_consensus.reproduction.statements import constrained
@@ -440,8 +440,12 @@ def test_without_a_box_gaussian_noise_has_no_finite_epsilon_at_delta_zero(proble
     assert below == math.inf
     assert algorithm.claimed_epsilon(1e-5, problem, network, 1) < 1.0
     claimed = algorithm.claimed_epsilon(0.0, problem, network, 1)
-    stated = {"proven": True, "lower": below}
-    assert verdict(claimed, account(releases, 0.0).epsilon, **stated) != "violated"
+    accounted = account(releases, 0.0).epsilon
+    row = {
+        "epsilon_claimed": claimed, "epsilon_accountant": accounted, "epsilon_lower": below,
+        "proven": True,
+    }  # fmt: skip
+    assert verdict_of(row) != "violated"
     below = lower_bound_of(algorithm, problem, network, 1, 1e-5).epsilon
     assert below <= account(releases, 1e-5).epsilon
 

@@ -17,7 +17,6 @@ from private_consensus.privacy import (
     NOT_PROVEN,
     VERDICTS,
     VIOLATED,
-    verdict,
     verdict_of,
 )
 from private_consensus.reproduction.audits.table import judged
@@ -46,8 +45,11 @@ def expected(accounted, proven, lower, broken, audit):
 
 
 def combined(accounted, proven, lower, broken, audit, claimed=1.0):
-    evidence = {"proven": proven, "lower": lower, "argument_broken": broken, "audit": audit}
-    return verdict(claimed, accounted, **evidence)
+    row = {
+        "epsilon_claimed": claimed, "epsilon_accountant": accounted, "epsilon_lower": lower,
+        "proven": proven,
+    }  # fmt: skip
+    return verdict_of(row, audit=audit, argument_broken=broken)
 
 
 def test_verdict_equals_the_documented_table_for_every_combination():

@@ -38,7 +38,6 @@ from .accounting import (
     account,
     epsilon,
     gaussian_dp,
-    zcdp,
 )
 from .budget import Budget, Relation
 from .calibration import (
@@ -82,7 +81,6 @@ from .verdicts import (
     NOT_PROVEN,
     VERDICTS,
     VIOLATED,
-    verdict,
     verdict_of,
 )
 
@@ -128,9 +126,7 @@ __all__ = [
     "pure_rho",
     "sparse_vector_release",
     "sparse_vector_scales",
-    "verdict",
     "verdict_of",
-    "zcdp",
     "zcdp_epsilon",
     "zcdp_rho",
 ]

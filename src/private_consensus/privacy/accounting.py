@@ -53,7 +53,6 @@ from private_consensus.common.errors import arguments, require
 from private_consensus.common.grouping import grouped
 
 from . import loss_distributions
-from .budget import Budget
 from .conversions import (
     amplified,
     gaussian_epsilon,
@@ -114,11 +113,6 @@ class Guarantee:
             return self.derivation.partition("\n")[0]
         remark = f" ({self.note})" if self.note else ""
         return f"epsilon {rounded_up(self.epsilon)} at delta {self.delta:g}{remark}"
-
-    def within(self, budget: Budget) -> bool:
-        """Return True if this guarantee is at least as strong as ``budget``."""
-        arguments.instance("budget", budget, Budget, "a Budget")
-        return self.epsilon <= budget.epsilon and self.delta <= budget.delta
 
 
 def account(releases: Iterable[Release], delta: float) -> Guarantee:
@@ -204,12 +198,6 @@ def epsilon(releases: Iterable[Release], delta: float, method: str = "best") -> 
     if groups is None:
         return math.inf
     return _BY_METHOD[method](groups, delta) if groups else 0.0
-
-
-def zcdp(releases: Iterable[Release]) -> float:
-    """Return the zCDP parameter rho of releases, without amplification of Gaussians by sampling."""
-    groups = _groups(releases)
-    return math.inf if groups is None else _rho(groups)
 
 
 def gaussian_dp(releases: Iterable[Release]) -> float:

@@ -1,7 +1,7 @@
 """Verdict on one privacy claim, from accountant, lower bound and audit.
 
-:func:`verdict` is the only place where the three are combined. Command line, study pages, privacy
-table, report and Python show its result. The first line of this table that applies decides:
+:func:`verdict_of` is the only place where the three are combined. Command line, study pages,
+privacy table, report and Python show its result. The first line of this table that applies decides:
 
 ==  ============================================================  ===========================
     condition                                                     verdict
@@ -46,32 +46,22 @@ SLACK = 1e-9
 """Relative rounding error of an epsilon that was calibrated to the claim."""
 
 
-def verdict(
-    claimed: float,
-    accounted: float,
-    *,
-    proven: bool,
-    lower: float | None,
-    argument_broken: bool = False,
-    audit: str | None = None,
+def verdict_of(
+    row: Mapping[str, Any], *, audit: str | None = None, argument_broken: bool = False
 ) -> str:
-    """Combine accountant, lower bound and audit; all epsilons for one delta and one relation.
+    """Return the verdict on the claim of a setting; all epsilons are for one delta and relation.
 
     Parameters
     ----------
-    claimed : float
-        Infinity if nothing is claimed.
-    accounted : float
-        Epsilon that the accountant computes for the declared releases; infinity for none.
-    proven : bool
-        True if every declared sensitivity is proven.
-    lower : float or None
-        Computed lower bound on epsilon. None: no bound is known.
-    argument_broken : bool
-        True if the printed argument for the claim is known to be wrong.
+    row : mapping
+        Privacy row of the setting: ``epsilon_claimed``, infinite if nothing is claimed;
+        ``epsilon_accountant`` of the declared releases; ``epsilon_lower``, None if no lower bound
+        is known; and ``proven``, True if every declared sensitivity is proven.
     audit : str or None
         One of :data:`AUDIT_VERDICTS`, at the error level of the table that shows the verdict. None:
         the setting was not audited.
+    argument_broken : bool
+        True if the printed argument for the claim is known to be wrong.
 
     Returns
     -------
@@ -85,6 +75,7 @@ def verdict(
     """
     is_valid = audit is None or audit in AUDIT_VERDICTS
     require(is_valid, "audit", audit, f"None or one of {', '.join(AUDIT_VERDICTS)}")
+    claimed, lower = row["epsilon_claimed"], row["epsilon_lower"]
     limit = claimed * (1 + SLACK)
     if claimed == math.inf:
         return NO_CLAIM
@@ -92,37 +83,8 @@ def verdict(
         return VIOLATED
     if audit == DIFFERS:
         return DIFFERS
-    if audit == NOT_PROVEN or not (proven and accounted <= limit):
+    if audit == NOT_PROVEN or not (row["proven"] and row["epsilon_accountant"] <= limit):
         return NOT_PROVEN
     if audit == INCONCLUSIVE:
         return INCONCLUSIVE
     return HOLDS_BY_SLACK if argument_broken else HOLDS
-
-
-def verdict_of(
-    row: Mapping[str, Any], *, audit: str | None = None, argument_broken: bool = False
-) -> str:
-    """Apply :func:`verdict` to the privacy row of a setting.
-
-    Parameters
-    ----------
-    row : mapping
-        With ``epsilon_claimed``, ``epsilon_accountant``, ``epsilon_lower`` and ``proven``.
-    audit : str or None
-        Verdict of the audit of this setting.
-    argument_broken : bool
-        True if the printed argument for the claim is known to be wrong.
-
-    Returns
-    -------
-    str
-        One of :data:`VERDICTS`.
-    """
-    return verdict(
-        row["epsilon_claimed"],
-        row["epsilon_accountant"],
-        proven=row["proven"],
-        lower=row["epsilon_lower"],
-        argument_broken=argument_broken,
-        audit=audit,
-    )
