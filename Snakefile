@@ -28,7 +28,7 @@ os.environ.update(
     MKL_NUM_THREADS="1",
 )
 
-from private_consensus.reproduction.data import Acquisition
+from private_consensus.reproduction.data.acquisition import Acquisition
 from private_consensus.common.errors import InvalidInput, nearest
 from private_consensus.reproduction.configuration.plan import load
 from private_consensus.reproduction.configuration.schema import read_yaml

@@ -14,7 +14,8 @@ import altair as alt
 import polars as pl
 
 import private_consensus as pc
-from private_consensus.reproduction.data import Acquisition, acquire, prepare
+from private_consensus.reproduction.data import prepare
+from private_consensus.reproduction.data.acquisition import Acquisition, acquire
 
 raw, origin = acquire("adult", Acquisition(source="auto"))
 adult = prepare("adult-onehot41", raw, origin)
