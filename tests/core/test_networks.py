@@ -437,20 +437,6 @@ def test_agents_follow_the_node_order_of_the_graph():
     assert pc.Network.from_networkx(nx.path_graph(1)).n_agents == 1
 
 
-def test_edge_weights_become_mixing_weights():
-    graph = nx.path_graph(3)
-    nx.set_edge_attributes(graph, {(0, 1): 0.25, (1, 2): 0.5}, "trust")
-    net = pc.Network.from_networkx(graph, edge_weight="trust")
-    expected = [[0.75, 0.25, 0.0], [0.25, 0.25, 0.5], [0.0, 0.5, 0.5]]
-    np.testing.assert_allclose(net.mixing, expected)
-
-
-def weighted(weight):
-    graph = nx.complete_graph(3)
-    nx.set_edge_attributes(graph, weight, "weight")
-    return graph
-
-
 @pytest.mark.parametrize(
     ("graph", "options", "message"),
     [
@@ -459,10 +445,7 @@ def weighted(weight):
         (nx.Graph([(0, 1), (2, 3), (3, 4)]), {}, r"disconnected graph, components of \[3, 2\]"),
         (nx.Graph([(0, 1), (1, 1)]), {}, "a self-loop at 1"),
         ([[0, 1]], {}, "graph: found 'list', expected a networkx.Graph"),
-        (weighted(2.0), {}, "edges with weights.*edge_weight='weight'"),
-        (weighted(-0.1), {"edge_weight": "weight"}, "attribute weight of edge 0, 1: found -0.1"),
-        (weighted(0.9), {"edge_weight": "weight"}, "sum 1.8 at node 0.*does not converge"),
-        (nx.path_graph(2), {"edge_weight": "trust"}, "attribute trust of edge 0, 1: missing"),
+        (nx.Graph([(0, 1, {"weight": 2.0})]), {}, "edges with weights"),
         (PETERSEN, {"mixing": "fast"}, "mixing: found 'fast', expected one of laplacian"),
     ],
 )

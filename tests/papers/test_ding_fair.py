@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from observed import running
 from private_consensus import networks
 from private_consensus.common.errors import InvalidInput
-from private_consensus.core.algorithms import logistic
 from private_consensus.core.algorithms.fair_classification import (
     FairClassification,
     extended_gaussian_epsilon,
@@ -252,18 +251,6 @@ def test_the_logistic_fit_has_a_zero_gradient_on_the_training_rows(problem, netw
         assert np.linalg.norm(slope) < 1e-8
     with pytest.raises(InvalidInput, match="inf, since this algorithm is not private"):
         Logistic().calibrate(Budget(1.0, 0.0), problem, network, 1)
-
-
-def test_a_logistic_fit_does_not_depend_on_earlier_fits(problem, streams):
-    rows = prepared_rows()
-    flipped = SimpleNamespace(**{**vars(rows), "labels": -rows.labels})
-    flipped_problem = fair.build(streams, 1, prepared=flipped, protected="sex")
-    flipped_problem = replace(flipped_problem, features=problem.features)
-    alone = logistic.fit(replace(problem, features=problem.features.copy()), 1e-2)
-    logistic.fit(flipped_problem, 1e-2)
-    np.testing.assert_array_equal(logistic.fit(problem, 1e-2), alone)
-    np.testing.assert_array_equal(logistic.fit(problem, 1e-2), alone)
-    assert not np.allclose(logistic.fit(problem, 10.0), alone, atol=1e-3)
 
 
 # --- Sensitivities -----------------------------------------------------------------------------

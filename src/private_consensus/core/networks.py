@@ -17,7 +17,6 @@ import numpy as np
 
 from private_consensus.common.arrays import (
     require_array,
-    require_number,
     require_shape,
     tolerance_of,
 )
@@ -71,9 +70,7 @@ class Network:
         return network
 
     @staticmethod
-    def from_networkx(
-        graph: Any, *, mixing: str = "laplacian", edge_weight: str | None = None, **parameters: Any
-    ) -> Network:
+    def from_networkx(graph: Any, *, mixing: str = "laplacian", **parameters: Any) -> Network:
         """Build a network from an undirected, connected graph of networkx.
 
         Parameters
@@ -82,43 +79,22 @@ class Network:
             Agent i is the i-th node of ``graph.nodes``.
         mixing : str, default "laplacian"
             Mixing matrix that is computed from the edges; a key of :data:`MIXINGS`.
-        edge_weight : str, optional
-            Edge attribute that holds the mixing weights, in place of ``mixing``. The weight of an
-            agent's own value is 1 minus the sum of the weights of its edges.
         **parameters
             Parameters of the mixing matrix, such as ``scale``.
 
         Raises
         ------
         InvalidInput
-            For a directed or disconnected graph, a multigraph, a self-loop, and a graph with
-            weights that ``edge_weight`` does not name.
+            For a directed or disconnected graph, a multigraph, a self-loop, and a graph with edge
+            weights, which ``mixing`` does not use.
         """
         arguments.choice("mixing", mixing, MIXINGS)
-        if edge_weight is not None:
-            arguments.text("edge_weight", edge_weight)
-        _require_networkx(graph, edge_weight)
+        _require_networkx(graph)
         agents, number = len(graph), {node: index for index, node in enumerate(graph.nodes)}
         if agents == 1:
             return build(Streams(0, (0,)), "single", 1)
         edges = np.array([[number[a], number[b]] for a, b in graph.edges])
-        if edge_weight is None:
-            return _network(agents, edges, mixing, parameters)
-        expected = f"at most {MAX_DENSE} nodes for a graph with edge weights"
-        require(agents <= MAX_DENSE, "graph", f"{agents} nodes", expected)
-        weights = np.zeros((agents, agents))
-        for (i, j), (a, b, data) in zip(edges, graph.edges(data=True), strict=True):
-            key = f"attribute {edge_weight} of edge {a!r}, {b!r}"
-            require(edge_weight in data, key, None, "a number >= 0")
-            require_number(key, data[edge_weight], least=0)
-            weights[i, j] = weights[j, i] = float(data[edge_weight])
-        adjacency, sums = weights > 0, weights.sum(1)
-        weights += np.diag(1.0 - sums)
-        actual = f"weights with the sum {sums.max():.4g} at node {[*graph.nodes][sums.argmax()]!r}"
-        expected = "smaller weights: mixing with these does not converge (an eigenvalue is <= -1)"
-        converges = np.linalg.eigvalsh(weights)[0] > -1.0
-        require(converges, f"attribute {edge_weight}", actual, expected)
-        return Network(adjacency, weights)
+        return _network(agents, edges, mixing, parameters)
 
     @cached_property
     def n_agents(self) -> int:
@@ -450,7 +426,7 @@ def require_same_agents(problem: Any, network: Any) -> None:
     require(agents == nodes, "problem", f"{agents} agents", f"{nodes} agents, as the network has")
 
 
-def _require_networkx(graph: Any, edge_weight: str | None) -> None:
+def _require_networkx(graph: Any) -> None:
     """Raise :class:`InvalidInput` unless a graph of networkx can become a network."""
     import networkx as nx
 
@@ -467,8 +443,8 @@ def _require_networkx(graph: Any, edge_weight: str | None) -> None:
     actual = f"a disconnected graph, components of {sizes} nodes"
     require(len(sizes) == 1, "graph", actual, connected)
     has_weights = any(data.get("weight", 1) != 1 for *_, data in graph.edges(data=True))
-    expected = "edge_weight='weight' to use them, or networkx.Graph(graph.edges) to drop them"
-    require(edge_weight is not None or not has_weights, "graph", "edges with weights", expected)
+    expected = "networkx.Graph(graph.edges) to drop them, or Network with a mixing matrix"
+    require(not has_weights, "graph", "edges with weights", expected)
 
 
 # --- Mixing weights and spectra of one graph, dense or sparse -------------------------------------

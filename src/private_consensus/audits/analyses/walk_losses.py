@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, ClassVar, Self
@@ -17,8 +16,6 @@ from private_consensus.core.networks import Network
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget
 from private_consensus.privacy.random_walks import walk_epsilon, walk_renyi_epsilon
-
-from .observer_losses import Nothing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,15 +39,6 @@ class WalkLosses(RandomWalkSGD, Analysis, Attack):
     def calibrate(self, budget: Budget, problem: Any, network: Network, horizon: int) -> Self:
         calibrated = super().calibrate(budget, problem, network, horizon)
         return replace(calibrated, delta=budget.delta)
-
-    def start(self, problem: Any, network: Network, release: Any) -> Nothing:
-        return Nothing(np.zeros(release.settings))
-
-    def step(self, state: Nothing, problem: Any, network: Network, release: Any, t: int) -> Nothing:
-        return state
-
-    def observables(self, state: Nothing, problem: Any, t: int) -> Mapping[str, np.ndarray]:
-        return {}
 
     def run(
         self,

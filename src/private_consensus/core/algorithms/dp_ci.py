@@ -130,17 +130,11 @@ class DPCI(Algorithm):
         """
         if t == 0 and not self.initial_noise:
             return 0.0 * self.noise
-        return self.noise * self.delta * self._row_norm(problem, t - 1) * self._noise_base(t)
-
-    def _noise_base(self, t: int | np.ndarray):
-        if self.schedule == "exponential":
-            return self.c * self.p**t
-        return self.step_size(t - 1)
-
-    def _row_norm(self, problem, t: int) -> float:
-        if self.hmax == "constant":
-            return problem.largest_row_norm
-        return float(problem.row_norm(t).max())
+        row_norm = problem.largest_row_norm
+        if self.hmax == "time_varying":
+            row_norm = float(problem.row_norm(t - 1).max())
+        step = self.c * self.p**t if self.schedule == "exponential" else self.step_size(t - 1)
+        return self.noise * self.delta * row_norm * step
 
     # --- Privacy --------------------------------------------------------------------------------
 

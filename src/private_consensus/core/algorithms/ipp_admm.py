@@ -117,12 +117,11 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
 
     def start(self, problem, network, release):
         state = super().start(problem, network, release)
-        zero = state.total_loss
-        return state._replace(extra={"sent": zero, "loss": np.full(zero.shape, np.nan)})
+        return state._replace(extra={"sent": state.total_loss})
 
     def step(self, state, problem, network, release, t):
         minimiser = self.minimiser(state, problem, network, release, t)
-        sent, loss = state.extra["sent"], state.extra["loss"]
+        sent = state.extra["sent"]
         may_send = sent < per_agent(self.c)
         if self.decision == "coin":
             coin = release.random("coin", "uniform", (problem.n_agents,))
@@ -134,12 +133,9 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
             before, after = self.clipped_losses(state, problem, point, may_send)
             decrease = np.where(may_send, before - after, 0.0)
             sends = release("test", decrease[..., None])[..., 0]
-            # The loss at a sent point is known if it was tested, and computed later if not.
-            loss = np.where(sends, after if self.tested == "noised" else np.nan, before)
         # Neighbours continue with the last message of an agent that does not send.
         x = np.where(sends[..., None], noised, state.x)
-        extra = {"sent": sent + sends, "loss": loss}
-        after = self.update_duals(state, problem, network, x, minimiser, t, **extra)
+        after = self.update_duals(state, problem, network, x, minimiser, t, sent=sent + sends)
         if not self.noisy:
             return after
         # By the formula, a minimisation has a cost only if its message is sent.
@@ -151,19 +147,11 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
     def clipped_losses(self, state, problem, points, may_send):
         """Return the clipped losses at the latest messages and at new points.
 
-        Both are [settings, runs, agents], for the agents of the mask ``may_send``. The loss at the
-        latest message is computed only if ``state.extra["loss"]`` is NaN.
+        Both are [settings, runs, agents], for the agents of the mask ``may_send``.
         """
-        latest = state.extra["loss"]
-        is_new = np.isnan(latest) & may_send
         bound = np.broadcast_to(column(self.C_loss), (*may_send.shape, 1))
-        losses = problem.clipped_loss(
-            np.concatenate((state.x, points)),
-            np.concatenate((bound, bound)),
-            np.concatenate((is_new, may_send)),
-        )
-        before, after = np.split(losses, 2)
-        return np.where(is_new, before, latest), after
+        both = [np.concatenate(pair) for pair in ((state.x, points), 2 * (bound,), 2 * (may_send,))]
+        return np.split(problem.clipped_loss(*both), 2)
 
     def observables(self, state, problem, t):
         messages = state.extra["sent"].mean(-1)

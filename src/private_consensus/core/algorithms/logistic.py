@@ -87,19 +87,8 @@ def fit(problem, ridge: float) -> np.ndarray:
     )
 
 
-_latest: list[tuple] = []
-"""Arguments and result of the latest call of :func:`_of_all_rows`."""
-
-
 def _of_all_rows(problem, ridge: float) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return the minimiser for all rows, the Hessian at it, and the sum of absolute features.
-
-    The latest result is cached, since successive batches of runs have the same rows.
-    """
-    for features, labels, cached_ridge, answer in _latest:
-        same = features is problem.features and np.array_equal(labels, problem.labels)
-        if same and cached_ridge == ridge:
-            return answer
+    """Return the minimiser for all rows, the Hessian at it, and the sum of absolute features."""
     rows, dim = problem.features.shape
     all_rows = np.ones((rows, 1))
     magnitude = float(np.abs(problem.features).sum())
@@ -109,9 +98,7 @@ def _of_all_rows(problem, ridge: float) -> tuple[np.ndarray, np.ndarray, float]:
         _full_steps(problem, all_rows, ridge, np.zeros((1, dim))),
         magnitude=magnitude,
     )
-    answer = centre, _hessian(problem, all_rows, ridge, centre)[0], magnitude
-    _latest[:] = [(problem.features, problem.labels, ridge, answer)]
-    return answer
+    return centre, _hessian(problem, all_rows, ridge, centre)[0], magnitude
 
 
 def _full_steps(problem, mask, ridge, start) -> np.ndarray:
