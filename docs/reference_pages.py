@@ -90,8 +90,9 @@ COLUMNS = {
         "proven": "true if the upper bound is proven",
         "relation": "neighbouring relation",
         "sampling": "sampling of records before a release",
-        "mechanisms": "mechanisms of a run, for each: number x sensitivity, scale of the noise; "
-        "the accountant's input",
+        "mechanisms": "mechanisms of a run, the input of the accountant: number x sensitivity, "
+        "scale of the noise. More than four pairs: ranges, sum of sensitivity over scale (epsilon "
+        "of Laplace noise), and root of the sum of squares (mu of Gaussian noise)",
         "epsilon_under_assumption": "epsilon if the data satisfy the assumption in the notes",
         "delta_of_guarantee": "delta of the guarantee, where delta is an axis of the experiment",
         "notes": "assumptions and remarks on the releases",

@@ -14,7 +14,7 @@ from private_consensus.common.row_filters import selected
 from private_consensus.core import algorithms, problems
 from private_consensus.core.algorithms.base import Analysis
 from private_consensus.reproduction.claims.differences import LABELS
-from private_consensus.reproduction.claims.schema import MAX_WORDS
+from private_consensus.reproduction.claims.schema import MAX_WORDS, OF_PRIVACY
 
 FORMULA = re.compile(r"\S*(?:[^\x00-\x7f]|[=_^\\/<>+])\S*")
 """Word of a quotation with a symbol. Texts of papers encode formulas in different ways."""
@@ -134,15 +134,18 @@ def test_the_setting_states_the_runs_of_a_claim_that_its_figure_does_not_show(pl
     claims = {name: claim for key in plan.papers for name, claim in plan.claims(key).items()}
     for name, claim in claims.items():
         tests = claim.variants[claim.primary_variant].tests if claim.variants else []
-        cells = {(s.experiment, s.method) for test in tests for s in test.all_series}
         shown = {experiment for experiment, _ in plan.cells_of(claim.figure)}
-        is_hidden = not {experiment for experiment, _ in cells} <= shown
-        stated = re.findall(
-            r"([\d,]+|one) runs? of (\w+)", claim.setting.partition("the figure")[0]
-        )
-        if not is_hidden or claim.untested or claim.untestable:
-            assert not stated, name
+        decisive, _, _ = claim.setting.partition("the figure shows")
+        stated = re.findall(r"([\d,]+|one) runs? of (\w+)", decisive)
+        private = set(re.findall(r"the privacy of (\w+)", decisive))
+        expected = {True: set(), False: set()}
+        for test in tests:
+            expected[test.kind in OF_PRIVACY] |= {(s.experiment, s.method) for s in test.all_series}
+        experiments = {experiment for experiment, _ in expected[True] | expected[False]}
+        if experiments <= shown or claim.untested or claim.untestable:
+            assert not stated and not private, name
             continue
-        random = {(e, m) for e, m in cells if not issubclass(algorithms.load(m), Analysis)}
+        assert private == {experiment for experiment, _ in expected[True]}, name
+        random = [c for c in expected[False] if not issubclass(algorithms.load(c[1]), Analysis)]
         runs = {experiment: f"{plan.cell(experiment, m)['runs']:,}" for experiment, m in random}
-        assert dict(map(reversed, stated)) == {e: "one" for e, _ in cells} | runs, name
+        assert dict(map(reversed, stated)) == {e: "one" for e, _ in expected[False]} | runs, name

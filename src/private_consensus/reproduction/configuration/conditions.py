@@ -11,11 +11,12 @@ from private_consensus.common.row_filters import matches
 from private_consensus.core import algorithms
 from private_consensus.core.algorithms.base import Analysis
 
+from ..claims.schema import OF_PRIVACY
 from ..data import PREPARATIONS
 from ..data.catalogue import entry
 
 if TYPE_CHECKING:
-    from ..claims import Claim
+    from ..claims import Claim, Test
     from .plan import Plan
     from .schema import Curve, Panel
 
@@ -92,10 +93,11 @@ def setting_of(plan: Plan, claim: Claim) -> str:
     experiments with their numbers of runs if the figure does not show all of these runs.
     """
     variant = claim.variants.get(claim.primary_variant)
-    tested_series = [s for test in (variant.tests if variant else []) for s in test.all_series]
+    tests = variant.tests if variant else []
     settings = [
         setting
-        for series in tested_series
+        for test in tests
+        for series in test.all_series
         for setting in plan.cell(series.experiment, series.method)["settings"]
         if setting["variant"] == series.variant and matches(setting["columns"], series.where)
     ]
@@ -111,20 +113,33 @@ def setting_of(plan: Plan, claim: Claim) -> str:
     budget = f"{epsilon}, {delta or 'delta = 0'}" if epsilon else NO_EPSILON
     graphs = {GRAPHS.get(name := s["network"]["name"], name) for s in settings}
     network = f"{agents}, {' and '.join(sorted(graphs))}" if agents else ""
-    cells = [(series.experiment, series.method) for series in tested_series]
-    runs = _runs_text(plan, claim, cells)
+    runs = _runs_text(plan, claim, tests)
     return "; ".join(filter(None, [_data_text(tested), budget, network, horizon, runs]))
 
 
-def _runs_text(plan: Plan, claim: Claim, cells: Sequence[tuple[str, str]]) -> str:
-    """Name the runs that decide a claim, if the figure of the claim does not show all of them."""
-    decisive, shown = (_run_counts(plan, used) for used in (cells, plan.cells_of(claim.figure)))
-    if decisive.keys() <= shown.keys() or claim.untested or claim.untestable:
+def _runs_text(plan: Plan, claim: Claim, tests: Sequence[Test]) -> str:
+    """Name the runs that decide a claim, if the figure of the claim does not show all of them.
+
+    Tests of epsilon use the privacy of settings, which has no runs.
+    """
+    private, measured = (
+        [
+            (series.experiment, series.method)
+            for test in tests
+            for series in test.all_series
+            if (test.kind in OF_PRIVACY) == is_private
+        ]
+        for is_private in (True, False)
+    )
+    shown, counts = _run_counts(plan, plan.cells_of(claim.figure)), _run_counts(plan, measured)
+    experiments = {experiment for experiment, _ in private}
+    if {*experiments, *counts} <= shown.keys() or claim.untested or claim.untestable:
         return ""
     verb = "illustrated" if claim.theorems else "decided"
-    counts = ", ".join(f"{_runs(count)} of {name}" for name, count in decisive.items())
+    sources = [f"{_runs(count)} of {name}" for name, count in counts.items()]
+    sources += [f"the privacy of {name}" for name in sorted(experiments)]
     in_figure = " or ".join(map(_runs, sorted(set(shown.values()))))
-    return f"{verb} by {counts}; the figure shows {in_figure} of {', '.join(shown)}"
+    return f"{verb} by {', '.join(sources)}; the figure shows {in_figure} of {', '.join(shown)}"
 
 
 def _run_counts(plan: Plan, cells: Iterable[tuple[str, str]]) -> dict[str, int]:
