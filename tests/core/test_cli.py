@@ -105,7 +105,7 @@ def test_privacy_converts_scale_to_epsilon_and_back(call):
         (["privacy", "--scale", "0"], "--scale: found 0"),
         (["run", "gradient_descent", "--runs", "1000000000"], "runs: found 1000000000"),
         (["run", "gradient_descent", "--epsilon", "1e-320"], "the noise is infinite"),
-        (["audit", "gradient_descent", "--pairs", "0"], "--pairs: found 0"),
+        (["audit", "gradient_descent", "--pairs", "0"], "pairs: found 0"),
     ],
 )
 def test_invalid_input_gives_a_one_line_error_and_exit_code_2(call, arguments, message):

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from rich.table import Table
 
-from ..common.errors import Diverged, InvalidInput, Refused, require
+from ..common.errors import Diverged, InvalidInput, Refused, arguments, require
 from ..common.provenance import write_text
 from ..common.spreadsheets import csv
 from ..core.algorithms.base import step_parameters
@@ -19,7 +19,6 @@ from ..core.claims import is_budget_of_one_iteration
 from ..privacy import Budget, Release, account, calibrate
 from ..privacy.derivations import conclusion
 from ..privacy.safe_digits import rounded_down, rounded_up
-from ..reproduction.configuration.checks import integer_errors
 from ..reproduction.results.cells import run_cell
 from .output import emit, print_error, progress, table
 from .settings import SettingParts, plan, readable_errors, setting_contents, setting_lines
@@ -136,11 +135,6 @@ def audit(options: Namespace) -> int:
 
     options.runs = 1
     setting = plan(options)[-1]
-    for line in (
-        *integer_errors("--seed", options.seed, 0),
-        *(integer_errors("--pairs", options.pairs, 1) if options.pairs is not None else ()),
-    ):
-        raise Refused([line])
     with (
         progress(f"audit of {options.algorithm}, pairs of data sets", options.pairs) as update,
         readable_errors(options),
@@ -161,8 +155,6 @@ def observers(options: Namespace) -> None:
 
     options.runs = 1
     setting = plan(options)[-1]
-    for line in integer_errors("--seed", options.seed, 0):
-        raise Refused([line])
     with progress(f"observers of {options.algorithm}"), readable_errors(options):
         members = dict.fromkeys((AGENT, SECURE), options.coalition)
         results = [observe(*setting, kind=kind, members=members.get(kind)) for kind in KINDS]
@@ -187,8 +179,7 @@ MAX_RELEASES = {"gaussian": 10_000_000, "laplace": 100_000}
 
 def privacy(options: Namespace) -> None:
     """Print epsilon of composed releases, or the noise for a budget."""
-    for line in integer_errors("--count", options.count, 1, MAX_RELEASES[options.mechanism]):
-        raise Refused([line])
+    arguments.whole("--count", options.count, 1, MAX_RELEASES[options.mechanism])
     if (options.scale is None) == (options.epsilon is None):
         raise Refused(["privacy: state exactly one of --scale and --epsilon"])
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..common import yamls
-from ..common.errors import InvalidInput, Refused, arguments, require, shortened
+from ..common.errors import InvalidInput, arguments, require, shortened
 from ..core import algorithms, problems, synthetic
 from ..core.algorithms.base import Algorithm, parameters, unstable_steps
 from ..core.networks import Network, default_parameters
@@ -25,7 +25,7 @@ from ..core.randomness import Streams
 from ..core.simulation import BLOCK
 from ..privacy import Budget
 from ..privacy.safe_digits import rounded_up
-from ..reproduction.configuration.checks import MAX_SIZES, require_settings, wrong_horizon
+from ..reproduction.configuration.checks import MAX_SIZES, require_settings
 from ..reproduction.results.cells import Prepared, environment_of, setting_of
 from .output import OUT
 from .parser import CACHE, DELTA, FEW_AGENTS, RUNS
@@ -115,8 +115,6 @@ def _cell(options: Namespace) -> dict[str, Any]:
     arguments.choice("--metric", metric, metric_names)
     quantities, quantity = algorithms.load(options.algorithm).quantities, options.quantity
     arguments.choice("--quantity", quantity, quantities)
-    for line in wrong_horizon(options.horizon):
-        raise Refused([line])
     setting = {
         "columns": {},
         "variant": "run",
@@ -140,11 +138,10 @@ def _cell(options: Namespace) -> dict[str, Any]:
         "runs_per_batch": max(1, BLOCK * FEW_AGENTS // max(FEW_AGENTS, options.agents)),
         "measures": [[quantity, metric]],
         "groups": {},
-        "iterations": list(range(1, options.horizon + 1)),
         "settings": [setting],
     }
     require_settings(cell)
-    return cell
+    return {**cell, "iterations": list(range(1, options.horizon + 1))}
 
 
 def _prepared(cell: Mapping[str, Any], options: Namespace) -> Prepared:

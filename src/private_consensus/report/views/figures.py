@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from private_consensus.reproduction.results.freshness import command
@@ -21,47 +21,52 @@ TABLE_LINKS = ("csv", "md", "tex")
 
 def figure(name: str, paper: Row, results: Results) -> dict[str, Any]:
     """Collect the content of a figure for the page."""
-    spec, facts, scale = paper["figures"][name], results.facts[name], results.scale
+    spec, facts = paper["figures"][name], results.facts[name]
     used = dict.fromkeys(panel["experiment"] for panel in spec["panels"] if panel["experiment"])
     curves = [curve for panel in spec["panels"] for curve in panel["curves"]]
     used |= dict.fromkeys(curve["experiment"] for curve in curves if curve.get("experiment"))
     return {
-        **spec,
-        "name": name,
-        "heading": heading(spec["title"]),
+        **_content(name, spec, used, paper, results),
         "source": facts["source"],
         "surrogate": "surrogate" in facts["source"],
         "runs": value_range(facts["runs"]),
         "width": facts.get("width"),
         "height": facts.get("height"),
         "alt": alt_text(spec, results.labels),
-        "command": command(name, scale),
         "links": LINKS[:-1] if results.is_reference else LINKS,
-        "claims": of_figure(results, name),
-        "experiments": [experiment(key, paper["experiments"][key], scale) for key in used],
     }
 
 
 def table(name: str, paper: Row, results: Results) -> dict[str, Any]:
     """Collect the content of a table for the page: computed next to published numbers."""
-    spec, numbers, scale = paper["tables"][name], results.tables[name], results.scale
+    spec, numbers = paper["tables"][name], results.tables[name]
     titles, rows = formatted(numbers, spec)
     used = dict.fromkeys(block["experiment"] for block in spec["blocks"])
     source = "; ".join(numbers["source"].unique().sort())
     return {
-        **spec,
-        "name": name,
-        "heading": heading(spec["title"]),
+        **_content(name, spec, used, paper, results),
         "added": False,
         "titles": [*titles[:3], *(f"{title}#" for title in titles[3:])],
         "rows": rows,
         "source": source,
         "surrogate": "surrogate" in source,
         "runs": value_range(numbers["runs"]),
-        "command": command(name, scale),
         "links": TABLE_LINKS,
+    }
+
+
+def _content(
+    name: str, spec: Row, experiments: Iterable[str], paper: Row, results: Results
+) -> dict[str, Any]:
+    """Collect what figures and tables have in common."""
+    scale = results.scale
+    return {
+        **spec,
+        "name": name,
+        "heading": heading(spec["title"]),
+        "command": command(name, scale),
         "claims": of_figure(results, name),
-        "experiments": [experiment(key, paper["experiments"][key], scale) for key in used],
+        "experiments": [experiment(key, paper["experiments"][key], scale) for key in experiments],
     }
 
 
