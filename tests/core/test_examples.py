@@ -8,6 +8,8 @@ import altair as alt
 import numpy as np
 import pytest
 
+from private_consensus.reproduction.data import acquisition
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
@@ -37,12 +39,8 @@ def test_example_1_calibrates_noise_and_epsilon_grows_with_the_releases():
 
 
 def test_example_4_runs_and_accounts_three_algorithms_on_surrogate_data(monkeypatch):
-    from private_consensus.reproduction import data
-
-    def small(source):
-        return data.acquisition.Acquisition(source="surrogate", surrogate_rows=6000)
-
-    monkeypatch.setattr(data, "Acquisition", small)
+    settings = acquisition.Acquisition(source="surrogate", surrogate_rows=6000)
+    monkeypatch.setattr(acquisition, "Acquisition", lambda source: settings)
     variables = run(4)
     assert variables["origin"].is_surrogate
     accounted = {row["algorithm"]: row for row in variables["guarantees"]}
