@@ -18,6 +18,7 @@ from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget, account, gaussian_mu
 from private_consensus.privacy.cancelling_noise import hiding_energy
 from private_consensus.privacy.correlated_noise import cyclic_factor, error_gram, optimal_factor
+from private_consensus.privacy.mechanisms import Temporal
 
 STREAMS = Streams(3, (0,))
 BUDGET = Budget(2.0, 1e-5)
@@ -134,8 +135,8 @@ def test_loss_of_decor_with_much_pair_noise_is_that_of_a_server(name):
 )
 def test_a_filter_with_a_round_without_noise_is_refused(rows):
     """Noise of a later round cannot enter a message, so the filter is lower triangular."""
-    with pytest.raises(InvalidInput, match=r"algorithm\.filter"):
-        algorithms.load("mafalda_sgd")(noise=1.0, filter=rows)
+    with pytest.raises(InvalidInput, match=r"Temporal\.filter"):
+        Temporal(1.0, 1.0, filter=rows)
 
 
 def test_noise_of_zip_dl_cancels_at_its_sender():

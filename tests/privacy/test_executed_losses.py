@@ -65,8 +65,7 @@ CASES = {
     "exact_admm": [({"noise": 0.7, "rho": 2.0}, "means")],
     "muffliato": [({"noise": 0.7, "acceleration": how}, "means") for how in ("none", "chebyshev")],
     "muffliato_gd": [
-        ({"noise": 0.7, "rounds": k, "acceleration": how}, kind)
-        for k in (1, 2) for how in ("none", "chebyshev") for kind in ("means", "given")
+        ({"noise": 0.7, "rounds": k}, kind) for k in (1, 2) for kind in ("means", "given")
     ],
     "mafalda_sgd": [({"noise": 0.7, "filter": FILTER}, kind) for kind in ("means", "given")],
     "decor": [({"noise": 0.7, "ratio": 1.3}, kind) for kind in ("means", "given")],

@@ -562,6 +562,14 @@ class Temporal(Additive):
     law: ClassVar[str] = "gaussian"
     unit: ClassVar[Any] = "normal"
 
+    def __post_init__(self):
+        super().__post_init__()
+        expected = "a lower triangular matrix of finite numbers with a positive diagonal"
+        rows = arguments.array("Temporal.filter", self.filter, expected, np.isfinite)
+        is_square = rows.ndim == 2 and rows.shape[0] == rows.shape[1]
+        is_causal = is_square and np.all(np.diagonal(rows) > 0) and not np.triu(rows, 1).any()
+        require(bool(is_causal), "Temporal.filter", self.filter, expected)
+
     def units(self, problem, streams):
         history: list[np.ndarray] = []
         for unit in super().units(problem, streams):

@@ -65,7 +65,11 @@ class Muffliato(Algorithm):
         if t == 1:
             means = np.broadcast_to(problem.means, state.x.shape)
             return MuffliatoState(release("mean", means), state.x)
-        return MuffliatoState(gossip(network, state, t == 2, self.acceleration), state.x)
+        mixed = network.mix(state.x)
+        if self.acceleration == "chebyshev" and t > 2:
+            weight = chebyshev_weight(network.consensus_rate)
+            mixed = weight * mixed + (1 - weight) * state.before
+        return MuffliatoState(mixed, state.x)
 
     def observables(self, state, problem, t):
         return {"released": state.x}
@@ -83,31 +87,6 @@ class Muffliato(Algorithm):
 
 
 ALGORITHM = Muffliato
-
-
-def gossip(network, state, first, acceleration: str) -> np.ndarray:
-    """Return the next messages of a gossip phase.
-
-    Parameters
-    ----------
-    network
-    state : MuffliatoState
-        Last message and the message before it.
-    first : bool or ndarray of bool
-        True if the next message is the second of its phase, which does not use ``state.before``.
-    acceleration : {"none", "chebyshev"}
-        Recursion of the gossip.
-
-    Returns
-    -------
-    ndarray, shape (settings, runs, agents, dim)
-        Next messages.
-    """
-    mixed = network.mix(state.x)
-    if acceleration == "none":
-        return mixed
-    weight = chebyshev_weight(network.consensus_rate)
-    return np.where(first, mixed, weight * mixed + (1 - weight) * state.before)
 
 
 def chebyshev_weight(rate) -> np.ndarray:

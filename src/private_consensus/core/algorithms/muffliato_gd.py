@@ -6,23 +6,22 @@ Algorithm 3, with K ``rounds`` of gossip per step and one message per round, is
     y_i^{t,0} = z_i^t - \eta\bigl(\mathrm{clip}_C(\nabla f_i(z_i^t)) + N(0, \sigma^2 I)\bigr),
     \qquad y^{t,k+1} = W y^{t,k}, \qquad z^{t+1} = W y^{t,K-1}
 
-or accelerated as in :mod:`.muffliato`. The gradient is clipped *before* the noise is added. K = 1
-is decentralized gradient descent with independent noise. :math:`z` is a function of messages: for
-the eavesdropper, each step is one Gaussian mechanism, and the gossip is post-processing.
+The gradient is clipped *before* the noise is added. K = 1 is decentralized gradient descent with
+independent noise. :math:`z` is a function of messages: for the eavesdropper, each step is one
+Gaussian mechanism, and the gossip is post-processing. No acceleration is used.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
 from private_consensus.privacy.mechanisms import Gaussian
 
-from .base import NOTHING, column, origin
-from .families.clipped_descent import ClippedDescent
-from .muffliato import MuffliatoState, gossip
+from .base import NOTHING, column
+from .families.clipped_descent import ClippedDescent, ClippedDescentState
 from .parameters import PositiveInt
 
 
@@ -34,12 +33,9 @@ class MuffliatoGD(ClippedDescent):
     ----------
     rounds : int
         Number K of messages per gradient step; the horizon counts messages.
-    acceleration : {"none", "chebyshev"}
-        Recursion of the gossip, without or with Chebyshev acceleration.
     """
 
     rounds: PositiveInt = 1
-    acceleration: Literal["none", "chebyshev"] = "none"
 
     source: ClassVar = "Cyffers, Even, Bellet, Massoulié, NeurIPS 2022, Algorithm 3"
     privacy_depends_on: ClassVar = NOTHING
@@ -51,17 +47,13 @@ class MuffliatoGD(ClippedDescent):
         change = column(self.eta) * self.change(problem)
         return {"step": Gaussian(change, self.message_scale, times=tuple(times))}
 
-    def start(self, problem, network, release):
-        return MuffliatoState(*2 * (origin(problem, release),))
-
     def step(self, state, problem, network, release, t):
         is_step = (t - 1) % column(self.rounds) == 0
-        second = (t - 2) % column(self.rounds) == 0
-        mixed = gossip(network, state, second, self.acceleration)
+        mixed = network.mix(state.x)
         if not np.any(is_step):
-            return MuffliatoState(mixed, state.x)
+            return ClippedDescentState(mixed)
         stepped = release("step", self.descent(problem, mixed), where=np.asarray(is_step))
-        return MuffliatoState(np.where(is_step, stepped, mixed), state.x)
+        return ClippedDescentState(np.where(is_step, stepped, mixed))
 
 
 ALGORITHM = MuffliatoGD

@@ -10,9 +10,9 @@ constraint. The reconstruction is
         \Delta_f/\epsilon_f) \\
     \tilde M &= \tfrac18 \sum_i x_i x_i^T + \mathrm{Lap}(\Delta_f/\epsilon_f)
 
-where s is the sign of :math:`\tilde g^T w` (``fair: penal``) or 1 (``plus``), and
-:math:`\epsilon = \epsilon_f + \epsilon_g`. The mean of the noise depends on the data. If it is the
-exact covariance g (``shift: raw``), the release is not private.
+where s is the sign of :math:`\tilde g^T w` and :math:`\epsilon = \epsilon_f + \epsilon_g`. The mean
+of the noise depends on the data. If it is the exact covariance g (``shift: raw``), the release is
+not private.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Pflr(FunctionalMechanism):
     """
 
     mechanism: Literal["laplace"] = "laplace"
-    fair: Literal["perrec", "plus", "penal"] = "penal"
+    fair: Literal["penal"] = "penal"
     share: Annotated[Fraction, CALIBRATION] = 0.1
     shift: Literal["noised", "raw"] = "noised"
     noise_objective: NonNegative = 0.0
@@ -108,9 +108,7 @@ class Pflr(FunctionalMechanism):
         covariance = release("fairness", np.broadcast_to(self.fairness(problem), shape))
         weighted = column_of_settings(self.alpha) * covariance
         noisy = release("objective", {"linear": exact.linear, "quadratic": exact.quadratic})
-        if self.fair == "penal":
-            return noisy["quadratic"], noisy["linear"], weighted
-        return noisy["quadratic"], noisy["linear"] + weighted, np.zeros_like(weighted)
+        return noisy["quadratic"], noisy["linear"], weighted
 
     def claimed_epsilon(self, delta, problem, network, horizon):
         """Return the sum of the published sensitivities over the noise scales.
