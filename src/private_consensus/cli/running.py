@@ -56,7 +56,7 @@ def run(options: Namespace) -> None:
         **{name: row[name] for name in stated},
         "diverged": _has_diverged(mean_values["value"].to_numpy()),
     }
-    if options.output:
+    if options.output is not None:
         columns = pl.lit(quantity).alias("quantity"), pl.lit(metric).alias("metric")
         write_text(options.output, csv(runs.select("t", *columns, "run", "value")))
     emit(options, contents, *_run_output(setting, mean_values, contents))

@@ -71,12 +71,9 @@ def build(
         If there are not enough rows, the norm of a row exceeds 1, or labels are coded otherwise.
     """
     rows = len(prepared.labels)
-    require(
-        records >= 1 and agents * records < rows,
-        "problem.records",
-        records,
-        f"fewer than {rows / agents:g} records for each of {agents} agents ({rows} rows)",
-    )
+    largest = (rows - 1) // agents
+    expected = f"a whole number >= 1 and <= {largest}: {rows} rows for {agents} agents and a test"
+    require(1 <= records <= largest, "problem.records", records, expected)
     arguments.choice("problem.coding", coding, CODINGS)
     arguments.choice("problem.partition", partition, PARTITIONS)
     labels = np.asarray(prepared.labels).astype(float)
