@@ -1,13 +1,29 @@
-"""Test that the provenance of audits covers the modules that audits load by name."""
+"""Test that the hashes of jobs cover the modules that they load by name."""
+
+import pkgutil
+
+import pytest
 
 from private_consensus import algorithms, problems
 from private_consensus.common import provenance
+from private_consensus.core import lower_bounds
+from private_consensus.report import page, views
+from private_consensus.reproduction import statements
+from private_consensus.reproduction.statements import table
 
 
-def test_audit_provenance_covers_the_algorithms_and_problem_of_an_experiment(plan):
+def test_a_cell_covers_its_algorithm_problem_and_attack(plan):
     reached = provenance.imported_modules
     for name, algorithm in plan.cells():
-        modules = plan.modules(name, algorithm)
+        covered = set().union(*map(reached, plan.modules(name, algorithm)))
+        kind = algorithms.load(algorithm)
         problem = plan.experiments[name].problem.name
-        assert algorithms.load(algorithm).__module__ in set().union(*map(reached, modules))
-        assert problems.module_of(problem) in modules
+        assert {kind.__module__, problems.module_of(problem)} <= covered
+        attacked = [m for m in lower_bounds.MODULES if f"{lower_bounds.__name__}.{m}" in covered]
+        assert bool(attacked) == (lower_bounds.modules_of([kind]) != [])
+
+
+@pytest.mark.parametrize(("start", "package"), [(page, views), (table, statements)])
+def test_statements_and_report_cover_all_of_their_modules(start, package):
+    names = {f"{package.__name__}.{m.name}" for m in pkgutil.iter_modules(package.__path__)}
+    assert names <= provenance.imported_modules(start.__name__)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -13,7 +12,17 @@ from private_consensus.reproduction.results.freshness import command
 
 from .formats import LINKS, algorithm_title, code, duration, figure_name, number, words
 from .reading import Results, surrogates_in
-from .views import answer, comparison, figures, privacy, scorecard
+from .views import (
+    answer,
+    audits,
+    comparison,
+    data,
+    figures,
+    privacy,
+    run,
+    scorecard,
+    statements,
+)
 
 TOPICS = {
     "scorecard": "Claims",
@@ -29,6 +38,8 @@ TOPICS = {
 Each page has a template ``<name>_page.html.j2`` and a function ``page(results)`` in
 ``views/<name>.py`` that returns the variables of the template.
 """
+VIEWS = (scorecard, comparison, privacy, audits, statements, data, run)
+"""Module of each topic page."""
 
 
 def page(results: Results) -> str:
@@ -55,8 +66,8 @@ def pages(results: Results) -> dict[str, str]:
         )
         for key in results.papers
     }
-    for topic in TOPICS:
-        content = import_module(f"{__package__}.views.{topic}").page(results)
+    for topic, view in zip(TOPICS, VIEWS, strict=True):
+        content = view.page(results)
         texts[f"{topic}.html"] = _rendered(f"{topic}_page", results, f"{topic}.html", **content)
     return texts
 

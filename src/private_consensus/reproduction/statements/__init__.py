@@ -11,25 +11,34 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from importlib import import_module
 from inspect import getdoc
 
 from private_consensus.common.errors import arguments
 
+from . import (
+    admm,
+    concentrated,
+    consensus_innovation,
+    constrained,
+    functional,
+    gradient_descent,
+    local,
+    sgd,
+    zeroth_order,
+)
 from .base import Part, Parts
 
 MODULES = (
-    "admm", "concentrated", "consensus_innovation", "constrained", "functional",
-    "gradient_descent", "local", "sgd", "zeroth_order",
+    admm, concentrated, consensus_innovation, constrained, functional, gradient_descent, local, sgd,
+    zeroth_order,
 )  # fmt: skip
 
 
 def _computations() -> dict[str, Callable[[], Parts]]:
     """Return the functions that compute a statement, by ``module.function``."""
-    modules = {name: import_module(f".{name}", __name__) for name in MODULES}
     return {
-        f"{name}.{key}": function
-        for name, module in modules.items()
+        f"{module.__name__.rpartition('.')[2]}.{key}": function
+        for module in MODULES
         for key, function in vars(module).items()
         if getattr(function, "__module__", "") == module.__name__
         and getattr(function, "__annotations__", {}).get("return") == "Parts"
