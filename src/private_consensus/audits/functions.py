@@ -13,7 +13,7 @@ import io
 import os
 import random
 from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from private_consensus.common.errors import arguments, require
+from private_consensus.core.randomness import UNIT_LAWS
 from private_consensus.privacy import Release, account
 from private_consensus.privacy.mechanisms import ADDITIVE, Exact, Mechanism, Recorded
 
@@ -98,33 +99,20 @@ class FunctionReplay(FunctionRecord):
         checked_query("the function", number + 1, query)
         if np.shape(query) != np.shape(recorded.evidence):
             raise _Difference(f"the shape of release {number + 1} depends on the data")
-        cost = np.max(mechanism.cost(_flat(query), _flattened(recorded), 1, []))
+        flat = recorded._replace(evidence=np.ravel(recorded.evidence))
+        cost = np.max(mechanism.cost(np.ravel(query), flat, 1, []))
         loss = float(np.max(mechanism.loss(1)))
         ratio = 0.0 if cost == 0 or np.isinf(loss) else float(cost) / loss if loss else np.inf
         self.ratios.append(ratio)
         return np.array(recorded.output)
 
 
-def _flat(array: Any) -> np.ndarray:
-    return np.reshape(array, -1)
-
-
-def _flattened(recorded: Recorded) -> Recorded:
-    return recorded._replace(evidence=_flat(recorded.evidence))
-
-
 def _unit(mechanism: Mechanism, generator: np.random.Generator, shape: tuple[int, ...]) -> Any:
-    if mechanism.unit is None:
-        return None
-    if mechanism.unit == "normal":
-        return generator.standard_normal(shape)
-    if mechanism.unit == "laplace":
-        return generator.laplace(size=shape)
-    return mechanism.unit(generator, (int(np.prod(shape)),)).reshape(shape)
+    draw = UNIT_LAWS.get(mechanism.unit, mechanism.unit)
+    return draw and draw(generator, (int(np.prod(shape)),)).reshape(shape)
 
 
-@contextmanager
-def recording(seed: int | None = None) -> Generator[FunctionRecord]:
+def recording(seed: int | None = None) -> AbstractContextManager[FunctionRecord]:
     """Record all releases of the functions of this module in a block of code.
 
     Parameters
@@ -137,8 +125,7 @@ def recording(seed: int | None = None) -> Generator[FunctionRecord]:
     context manager
         It yields a :class:`FunctionRecord`, whose ``releases`` :func:`.account` accounts.
     """
-    with _handled_by(FunctionRecord(np.random.default_rng(seed))) as record:
-        yield record
+    return _handled_by(FunctionRecord(np.random.default_rng(seed)))
 
 
 @contextmanager
