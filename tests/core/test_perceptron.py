@@ -1,5 +1,6 @@
 """Test the perceptron: clipping against a loop, gradients against differences, data and loss."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -22,11 +23,11 @@ def rows(count=90, inputs=6, seed=0):
     )
 
 
-def small(loss="softmax", precision="double", agents=3, records=32, runs=(0, 1), **options):
-    return perceptron.build(
-        Streams(5, runs), agents, prepared=rows(), hidden=4, records=records, loss=loss,
-        precision=precision, **options,
-    )  # fmt: skip
+def small(loss="softmax", dtype=float, agents=3, records=32, runs=(0, 1), **options):
+    problem = perceptron.build(
+        Streams(5, runs), agents, prepared=rows(), hidden=4, records=records, loss=loss, **options
+    )
+    return replace(problem, features=problem.features.astype(dtype))
 
 
 def loss_of(problem, x, row):
@@ -95,7 +96,7 @@ def test_ghost_norms_clip_like_a_loop_over_records(loss, clip, sizes):
 
 
 def test_single_precision_gradients_agree_with_double_precision():
-    double, single = small(), small(precision="single")
+    double, single = small(), small(dtype=np.float32)
     x, sample, sizes = point(double), np.arange(27).reshape(3, 9), np.full(3, 9)
     exact = double.clipped_gradient(x, sample, sizes, 0.5)
     gradient = single.clipped_gradient(x.astype(np.float32), sample, sizes, 0.5)
@@ -150,9 +151,7 @@ def released(problem, groups=None):
 
 def test_random_initial_models_have_their_distribution_and_are_shared():
     prepared = rows(400, 300)
-    problem = perceptron.build(
-        Streams(5, (0,)), 2, prepared=prepared, hidden=40, records=100, precision="double"
-    )
+    problem = perceptron.build(Streams(5, (0,)), 2, prepared=prepared, hidden=40, records=100)
     x = problem.initial("random", released(problem))
     W1, b1, W2, b2 = problem.layers(x)
     assert W1.var() * 300 == pytest.approx(1, abs=4 * np.sqrt(2 / W1.size))
@@ -186,6 +185,4 @@ def test_rows_whose_squared_norm_overflows_are_refused():
     prepared = rows()
     prepared.features[3, 0] = 1e20
     with pytest.raises(InvalidInput, match=r"norm of problem\.features\[record 3\]"):
-        perceptron.build(
-            Streams(5, (0,)), 3, prepared=prepared, hidden=4, records=20, precision="single"
-        )
+        perceptron.build(Streams(5, (0,)), 3, prepared=prepared, hidden=4, records=20)

@@ -38,7 +38,7 @@ FINE = {"eta": 2.0**-30, "grid": "open"}
 pytestmark = pytest.mark.filterwarnings("ignore::private_consensus.common.errors.OutsideRange")
 
 
-def scene(runs=(0,), agents=4, records=240, precision="double", **options):
+def scene(runs=(0,), agents=4, records=240, dtype=float, **options):
     rng = np.random.default_rng(0)
     prepared = SimpleNamespace(
         features=rng.random((300, 8)).astype(np.float32),
@@ -46,9 +46,8 @@ def scene(runs=(0,), agents=4, records=240, precision="double", **options):
         splits={"train": np.arange(260), "test": np.arange(260, 300)},
     )
     streams = Streams(3, tuple(runs))
-    problem = perceptron.build(
-        streams, agents, prepared=prepared, hidden=5, records=records, precision=precision
-    )
+    problem = perceptron.build(streams, agents, prepared=prepared, hidden=5, records=records)
+    problem = replace(problem, features=problem.features.astype(dtype))
     graph = {"probability": 0.6, "scale": 1.0, **options}
     return problem, networks.build(streams, "erdos_renyi", agents, **graph), streams
 

@@ -41,7 +41,6 @@ from .base import Count, Problem, consensus_error
 CLASSES = 10
 LOSSES = ("softmax", "bce")
 PARTITIONS = ("shared", "per_run")
-PRECISIONS = {"single": np.float32, "double": np.float64}
 INITS = ("zero", "random")
 BLOCK_ROWS, BLOCK_MODELS = 1000, 8
 
@@ -221,59 +220,26 @@ class Perceptron(Problem):
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Compute the gradient of the mean over all records of each agent."""
-        out = np.empty_like(x)
-        for r in range(x.shape[1]):
-            rows = self.rows_of(r)
-            a = np.ascontiguousarray(self.features[rows].swapaxes(-1, -2), x.dtype)
-            # Settings are processed separately, so that intermediate values stay in the cache.
-            for s in range(len(x)):
-                self._gradient_of_all(x[s, r], a, self.labels[rows], out[s, r])
+        out, sizes = np.empty_like(x), np.full(self.n_agents, self.records)
+        for s, run in np.ndindex(x.shape[:2]):
+            self.clipped_gradient(x[s, run], self.rows_of(run), sizes, out=out[s, run])
         return out
-
-    def _gradient_of_all(self, x, a, labels, out) -> None:
-        """Compute gradients of models [agents, p] on inputs [agents, inputs, m]."""
-        # Products with inputs have the inputs' precision, as in clipped_gradient.
-        weighted = (self.layers(x)[0].swapaxes(-1, -2) @ a).astype(self.features.dtype)
-        h, o = self._outputs(x, weighted.astype(x.dtype))
-        back2 = self._slopes(o, labels, axis=-2)
-        back2 /= labels.shape[-1]
-        W2 = self.layers(x)[2]
-        back1 = W2 @ back2
-        back1 *= h * (1 - h)
-        G1, g1, G2, g2 = self.layers(out)
-        for v, slopes, G, g in ((a, back1, G1, g1), (h, back2, G2, g2)):
-            np.matmul(v, slopes.swapaxes(-1, -2), out=G)
-            np.sum(slopes, axis=-1, out=g[..., 0, :])
 
     def outputs(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Compute the outputs o, [models, classes, rows], of models on a subset of rows."""
         if x.dtype == self.features.dtype == np.float32:
             return backpropagation.outputs(x, self._records, rows, self.hidden)
-        a = self.features[rows].T.astype(x.dtype)
-        return self._outputs(x, self.layers(x)[0].swapaxes(-1, -2) @ a)[1]
+        W1, b1, W2, b2 = (v.swapaxes(-1, -2) for v in self.layers(x))
+        return W2 @ sigmoid(W1 @ self.features[rows].T + b1) + b2
 
-    def _outputs(self, x: np.ndarray, weighted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Compute h [..., hidden, records] and o [..., classes, records] from weighted inputs.
-
-        The array of weighted inputs is overwritten with h.
-        """
-        _, b1, W2, b2 = (v.swapaxes(-1, -2) for v in self.layers(x))
-        weighted += b1
-        h = sigmoid(weighted)
-        o = W2 @ h
-        o += b2
-        return h, o
-
-    def _slopes(self, o: np.ndarray, labels: np.ndarray, axis: int = -1) -> np.ndarray:
-        r"""Compute derivatives :math:`\pi - e_y` by the outputs, with classes along an axis."""
+    def _slopes(self, o: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        r"""Compute derivatives :math:`\pi - e_y` by the outputs [..., classes]."""
         if self.loss == "softmax":
-            o = np.exp(o - o.max(axis, keepdims=True))
-            o /= o.sum(axis, keepdims=True)
+            o = np.exp(o - o.max(-1, keepdims=True))
+            o /= o.sum(-1, keepdims=True)
         else:
             o = sigmoid(o)
-        label_index = np.expand_dims(labels, axis)
-        np.put_along_axis(o, label_index, np.take_along_axis(o, label_index, axis) - 1, axis)
-        return o
+        return o - (labels[..., None] == np.arange(CLASSES))
 
     def evaluate(self, x: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Compute the mean loss and the accuracy of models, [..., p], on a subset of rows."""
@@ -386,7 +352,6 @@ def build(
     loss: Literal["softmax", "bce"] = "softmax",
     partition: Literal["shared", "per_run"] = "per_run",
     test_rows: Count | None = None,
-    precision: Literal["single", "double"] = "single",
 ) -> Perceptron:
     """Sample training records and distribute them equally to the agents; the remainder is unused.
 
@@ -408,8 +373,6 @@ def build(
         Each run samples its own records and partition, or all runs share one partition.
     test_rows : int, optional
         Largest number of test rows.
-    precision : {"single", "double"}
-        Precision of the computations.
 
     Returns
     -------
@@ -423,7 +386,6 @@ def build(
     require(records <= len(train), "problem.records", records, expected)
     arguments.choice("problem.loss", loss, LOSSES)
     arguments.choice("problem.partition", partition, PARTITIONS)
-    arguments.choice("problem.precision", precision, PRECISIONS)
     labels = np.asarray(prepared.labels).astype(np.int64)
     coded = labels.min() >= 0 and labels.max() < CLASSES
     require(coded, "problem.prepared", (labels.min(), labels.max()), "labels from 0 to 9")
@@ -432,6 +394,6 @@ def build(
     used = agents * records_per_agent
     rows = np.stack([generator.permutation(len(train))[:used] for generator in generators])
     agent_rows = train[rows.reshape(len(generators), agents, records_per_agent)]
-    features = np.asarray(prepared.features, PRECISIONS[precision])
+    features = np.asarray(prepared.features, np.float32)
     test = np.asarray(prepared.splits["test"])[:test_rows]
     return Perceptron(features, labels, agent_rows, test, hidden, loss)
