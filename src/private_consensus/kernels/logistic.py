@@ -98,17 +98,15 @@ _E2, _E3, _E4, _E5, _E6, _E7, _E8, _E9, _E10, _E11 = _polynomial(_power, 9, -0.5
 _L0, _L1, _L2, _L3, _L4, _L5, _L6, _L7, _L8, _L9 = _polynomial(_logarithm, 9, 0.0, 1 / 9)
 
 
-class Entries(NamedTuple):
-    """Sparse matrix by rows.
+class Patterns(NamedTuple):
+    """Matrix of zeros and ones by rows.
 
-    Row j has the entries ``values[begin[j]:begin[j+1]]`` in the columns ``offsets``, which are
-    multiplied by the number of lanes. Indices are unsigned, because numba tests signed indices for
-    negative values.
+    Row j has ones in the columns ``offsets[begin[j]:begin[j+1]]``, which are multiplied by the
+    number of lanes. Indices are unsigned, because numba tests signed indices for negative values.
     """
 
     begin: np.ndarray
     offsets: np.ndarray
-    values: np.ndarray
 
 
 class Columns(NamedTuple):
@@ -132,7 +130,7 @@ class SignedRecords(NamedTuple):
 
     scale: np.ndarray
     pattern_offsets: np.ndarray
-    patterns: Entries
+    patterns: Patterns
     dense: Columns
 
 
@@ -201,7 +199,7 @@ def records(signed: np.ndarray) -> SignedRecords:
     return SignedRecords(
         scale,
         _lanes(pattern_index).ravel(),
-        _entries(patterns),
+        _ones(patterns),
         _columns(np.where(indicators, 0.0, signed)),
     )
 
@@ -257,11 +255,12 @@ def _renumbered(numbers: np.ndarray, below: int) -> tuple[np.ndarray, np.ndarray
     return (np.cumsum(used) - 1)[numbers], examples[used]
 
 
-def _entries(lines: np.ndarray) -> Entries:
+def _ones(lines: np.ndarray) -> Patterns:
+    """Store the positions of the ones of a matrix."""
     line, column = np.nonzero(lines)
     begin = np.zeros(len(lines) + 1, np.uint64)
     np.cumsum(np.bincount(line, minlength=len(lines)), out=begin[1:], dtype=np.uint64)
-    return Entries(begin, _lanes(column), lines[line, column].astype(float))
+    return Patterns(begin, _lanes(column))
 
 
 def _columns(matrix: np.ndarray) -> Columns:

@@ -365,8 +365,6 @@ def _rdp(groups: tuple[_Group, ...], delta: float) -> float:
         if group.profile is not None and group.profile.pair() is None
     ]
     rho = _rho([group for group in groups if group.kind == "concentrated"])
-    if not profiles and rho == 0:
-        return loss_distributions.renyi_epsilon(pairs, delta)
 
     def log_moment(theta: float) -> float:
         divergences = (count * profile.divergence(1 + theta) for profile, count in profiles)

@@ -291,9 +291,9 @@ def _joined_losses(
 def _rounded_epsilon(
     joined: Losses, step: float, delta: float, theta: float, proxy: Losses
 ) -> float:
-    parts = [(*_rounded_down(v, m, step, theta), count) for v, m, count in joined.parts]
-    shift = sum(offset * count for *_, offset, count in parts)
-    rounded = Losses([(values, masses, count) for values, masses, _, count in parts])
+    lowered = [(*_rounded_down(v, m, step, theta), count) for v, m, count in joined.distributions]
+    shift = sum(offset * count for *_, offset, count in lowered)
+    rounded = Losses([(values, masses, count) for values, masses, _, count in lowered])
     total = composed(rounded, step, theta, delta, proxy)
     moved = replace(total, values=total.values + shift, moment=total.moment + total.theta * shift)
     return moved.epsilon(delta * (1 + MARGIN), lower=True)

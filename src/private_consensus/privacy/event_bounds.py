@@ -42,7 +42,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import bdtr, bdtrc, betaincinv, gammaln, ndtr, ndtri, xlog1py, xlogy
@@ -64,22 +64,6 @@ Allowed = Callable[[np.ndarray], np.ndarray]
 """Function from q to the largest p that a claim allows."""
 
 
-class Measure(Protocol):
-    """Ordered one-parameter family of claims: a larger parameter allows more."""
-
-    def value(self, p: Any, q: Any) -> np.ndarray:
-        """Compute the smallest parameter, negative if p < q, that allows the rates p and q.
-
-        They are the rates of an event on D and on D'.
-        """
-
-    def largest(self, q: Any, value: float) -> np.ndarray:
-        """Return the largest p that the parameter ``value`` allows for a rate q."""
-
-    def reached(self, p: Any, value: float) -> np.ndarray:
-        """Return the largest q for which p needs a parameter of at least ``value``."""
-
-
 @dataclass(frozen=True)
 class Epsilon:
     r"""(epsilon, delta)-DP at a given delta.
@@ -96,16 +80,21 @@ class Epsilon:
         require(0 <= self.delta < 1, "delta", self.delta, "a number in [0, 1)")
 
     def value(self, p: Any, q: Any) -> np.ndarray:
-        """Compute the larger of ln((p - delta)/q) and ln((1 - q - delta)/(1 - p))."""
+        """Compute the smallest epsilon, negative if p < q, that allows the rates p and q.
+
+        It is the larger of ln((p - delta)/q) and ln((1 - q - delta)/(1 - p)).
+        """
         p, q = np.asarray(p, float), np.asarray(q, float)
         return np.maximum(_log_ratio(p - self.delta, q), _log_ratio(1 - q - self.delta, 1 - p))
 
     def largest(self, q: Any, value: float) -> np.ndarray:
+        """Return the largest p that the parameter ``value`` allows for a rate q."""
         q = np.asarray(q, float)
         above = np.exp(min(value, 700.0)) * q + self.delta
         return np.clip(np.minimum(above, 1 - np.exp(-value) * (1 - q - self.delta)), 0.0, 1.0)
 
     def reached(self, p: Any, value: float) -> np.ndarray:
+        """Return the largest q for which p needs a parameter of at least ``value``."""
         p = np.asarray(p, float)
         factor = np.exp(np.clip(value, -700.0, 700.0))
         return np.maximum((p - self.delta) / factor, 1 - self.delta - factor * (1 - p))
@@ -127,6 +116,12 @@ class Mu:
 
     def reached(self, p: Any, value: float) -> np.ndarray:
         return ndtr(ndtri(np.asarray(p, float)) - value)
+
+
+Measure = Epsilon | Mu
+"""Ordered one-parameter family of claims on the rates p and q of an event on D and on D'.
+
+A larger parameter allows more."""
 
 
 class Counts(NamedTuple):

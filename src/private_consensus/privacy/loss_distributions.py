@@ -132,22 +132,22 @@ class Losses:
 
     Parameters
     ----------
-    parts : sequence of (ndarray, ndarray, int)
+    distributions : sequence of (ndarray, ndarray, int)
         Losses, their masses, and the number of releases with this distribution.
     """
 
-    def __init__(self, parts: Sequence[tuple[np.ndarray, np.ndarray, int]]):
-        self.parts = [(values[m > 0], m[m > 0], count) for values, m, count in parts]
-        self.values = np.concatenate([values for values, _, _ in self.parts])
-        self.masses = np.concatenate([masses for _, masses, _ in self.parts])
-        self.counts = np.array([float(count) for _, _, count in self.parts])
-        self.sizes = [values.size for values, _, _ in self.parts]
+    def __init__(self, distributions: Sequence[tuple[np.ndarray, np.ndarray, int]]):
+        self.distributions = [(v[m > 0], m[m > 0], count) for v, m, count in distributions]
+        self.values = np.concatenate([values for values, _, _ in self.distributions])
+        self.masses = np.concatenate([masses for _, masses, _ in self.distributions])
+        self.counts = np.array([float(count) for _, _, count in self.distributions])
+        self.sizes = [values.size for values, _, _ in self.distributions]
         self.starts = np.cumsum([0, *self.sizes[:-1]])
         self.log_masses = np.log(self.masses)
         self.largest = float(self.values.max())
 
     def log_moments(self, theta: float) -> np.ndarray:
-        r"""Return :math:`\ln E e^{\theta L}` of one release of each part."""
+        r"""Return :math:`\ln E e^{\theta L}` of one release of each distribution."""
         exponents = theta * self.values
         if np.abs(exponents).max() < 1:  # without a rounding error near 1
             return np.log1p(np.add.reduceat(self.masses * np.expm1(exponents), self.starts))
@@ -163,7 +163,7 @@ class Losses:
     @property
     def deviation(self) -> float:
         """Standard deviation of the total loss."""
-        variances = [m @ (v - m @ v) ** 2 for v, m, _ in self.parts]
+        variances = [m @ (v - m @ v) ** 2 for v, m, _ in self.distributions]
         return math.sqrt(float(self.counts @ variances))
 
 
@@ -418,7 +418,7 @@ def composed(
     Parameters
     ----------
     losses : Losses
-        Distributions of the parts.
+        Distributions of the releases.
     step : float
         Distance of the grid points.
     theta : float
@@ -451,13 +451,13 @@ def composed(
         exact = losses.log_moment(theta + sign * scale)
         return sign * (exact - moment - math.log(tail)) / scale
 
-    first = math.floor(max(end(-1), sum(v[0] * n for v, _, n in losses.parts)) / step)
-    last = math.ceil(min(end(1), sum(v[-1] * n for v, _, n in losses.parts)) / step) + 1
+    first = math.floor(max(end(-1), sum(v[0] * n for v, _, n in losses.distributions)) / step)
+    last = math.ceil(min(end(1), sum(v[-1] * n for v, _, n in losses.distributions)) / step) + 1
     if last - first > MAX_POINTS:
         return Total(np.array([0.0, step]), np.ones(2), theta, moment, math.inf)
     size = fft.next_fast_len(last - first + 1, real=True)
     spectrum = np.ones(1)
-    for (values, masses, count), log_moment in zip(losses.parts, moments, strict=True):
+    for (values, masses, count), log_moment in zip(losses.distributions, moments, strict=True):
         index = np.rint(values / step).astype(np.int64) % size
         tilted = np.bincount(index, masses * np.exp(theta * values - log_moment), size)
         spectrum = spectrum * _power(fft.rfft(tilted.astype(precision)), count)
@@ -524,7 +524,7 @@ def epsilon(composition: Composition, delta: float) -> float:
 def renyi_epsilon(
     composition: Composition,
     delta: float,
-    other: Callable[[float], float] | None = None,
+    unpaired: Callable[[float], float],
     thetas: np.ndarray | None = None,
 ) -> float:
     """Return an upper bound on epsilon from Renyi divergences.
@@ -535,7 +535,7 @@ def renyi_epsilon(
         Dominating pairs and numbers of releases.
     delta : float
         delta of the guarantee, in (0, 1).
-    other : callable, optional
+    unpaired : callable
         Map from theta to the logarithmic moment of releases without a pair.
     thetas : ndarray, optional
         Orders minus 1; by default the best order is searched, which needs a smooth moment.
@@ -547,30 +547,29 @@ def renyi_epsilon(
     composition, tail, delta = _allowances(composition, delta)
     if delta <= 0 or not _largest(composition, tail) <= MAX_LOSS:
         return math.inf
-    others = (lambda theta: 0.0) if other is None else other
     bounds = [0.0]
     for losses in _coarse(composition, tail) or [None]:
 
         def moment(theta: float, losses: Losses | None = losses) -> float:
-            return others(theta) + (losses.log_moment(theta) if losses else 0.0)
+            return unpaired(theta) + (losses.log_moment(theta) if losses else 0.0)
 
         if thetas is not None:
             bounds.append(float(np.nanmin([_renyi_bound(moment, delta, t) for t in thetas])))
-        elif math.isinf(others(1.0)):
+        elif math.isinf(unpaired(1.0)):
             return math.inf
-        elif losses or others(1.0) > 0:
+        elif losses or unpaired(1.0) > 0:
             # the moment of a normal loss at theta 1 is its variance
-            deviation = math.hypot(losses.deviation if losses else 0.0, math.sqrt(others(1.0)))
+            deviation = math.hypot(losses.deviation if losses else 0.0, math.sqrt(unpaired(1.0)))
             bounds.append(tilt(moment, delta, deviation, losses.largest if losses else 0.0)[1])
     return max(bounds)
 
 
 def _allowances(composition: Composition, delta: float) -> tuple[tuple, float, float]:
     """Return informative pairs with rounded losses, the mass of truncated losses, and delta."""
-    kept = tuple((pair.rounded_up(), count) for pair, count in composition if pair.informative)
-    releases = sum(count for pair, count in kept if pair.kind == "gaussian")
+    rounded = tuple((pair.rounded_up(), count) for pair, count in composition if pair.informative)
+    releases = sum(count for pair, count in rounded if pair.kind == "gaussian")
     tail = max(TRUNCATED * delta / (2 * max(releases, 1)), 1e-300)
-    return kept, tail, delta * (1 - ROUNDING) - 2 * releases * tail
+    return rounded, tail, delta * (1 - ROUNDING) - 2 * releases * tail
 
 
 def _largest(composition: Composition, tail: float) -> float:
@@ -585,9 +584,9 @@ def _coarse(composition: Composition, tail: float) -> list[Losses]:
 
 def _distributions(composition: Composition, tail: float, edges: Callable) -> list[Losses]:
     """Return the distributions of all pairs, for each direction of the neighbours."""
-    each = [(_discretized(pair, edges(pair, tail), tail), count) for pair, count in composition]
-    directions = max((len(distributions) for distributions, _ in each), default=0)
+    by_pair = [(_discretized(pair, edges(pair, tail), tail), count) for pair, count in composition]
+    directions = max((len(distributions) for distributions, _ in by_pair), default=0)
     return [
-        Losses([(*pairs[k % len(pairs)], count) for pairs, count in each])
+        Losses([(*pairs[k % len(pairs)], count) for pairs, count in by_pair])
         for k in range(directions)
     ]

@@ -643,8 +643,8 @@ class CancellingLinks(Additive):
     def replay(self, query, recorded, t):
         # The other messages are as recorded, so that the own message takes the whole difference.
         # They are compared bit by bit: only a sum with -0.0 keeps the sign of a zero.
-        own = np.diagonal(self.mixing, axis1=-2, axis2=-1)[..., None]
-        difference = ((query - recorded.evidence) / own)[..., None, :]
+        own_weights = np.diagonal(self.mixing, axis1=-2, axis2=-1)[..., None]
+        difference = ((query - recorded.evidence) / own_weights)[..., None, :]
         to_itself = np.eye(query.shape[-2], dtype=bool)[..., None]
         return recorded.output + np.where(to_itself, difference, -0.0)
 

@@ -286,22 +286,22 @@ class Release(arguments.KnownKeywords):
             raise InvalidInput("release.scale", shapes, "shapes that broadcast") from error
         return _ratio(sensitivity, scale)
 
-    def covers(self, other: Release) -> bool:
+    def covers(self, smaller: Release) -> bool:
         """Return True if another release of the same kind has at most the loss of this one.
 
         Profiles are compared for equality, numbers up to rounding errors.
         """
-        pair = self, other
+        pair = self, smaller
         kinds = [(r.mechanism, r.dim, r.profile, getattr(r.sampling, "kind", None)) for r in pair]
         rates = [1.0 if r.sampling is None else r.sampling.rate for r in pair]
-        losses, other_losses = self.losses(), other.losses()
+        losses, smaller_losses = self.losses(), smaller.losses()
         return (
             kinds[0] == kinds[1]
             and rates[1] <= rates[0]
-            and other.count <= self.count
-            and (other.proven or not self.proven)
-            and losses.shape == other_losses.shape
-            and bool(np.all(other_losses <= losses * (1 + ROUNDING)))
+            and smaller.count <= self.count
+            and (smaller.proven or not self.proven)
+            and losses.shape == smaller_losses.shape
+            and bool(np.all(smaller_losses <= losses * (1 + ROUNDING)))
         )
 
     def _pair(self):
