@@ -286,6 +286,6 @@ def _followed(name: str, home: str) -> set[str]:
 
 def _parents(module: str) -> set[str]:
     """Return the packages that contain a module, without those that have no file."""
-    parts = module.split(".")
-    names = (".".join(parts[:i]) for i in range(1, len(parts)))
-    return {name for name in names if _file_of(name)}
+    names = module.split(".")
+    packages = (".".join(names[:depth]) for depth in range(1, len(names)))
+    return {package for package in packages if _file_of(package)}

@@ -72,7 +72,6 @@ class Acquisition:
         require(rows is None or rows >= 100, "data.surrogate_rows", rows, "at least 100")
         mirror = str(self.mirror or os.environ.get(MIRROR_VARIABLE, "")) or None
         object.__setattr__(self, "mirror", mirror)
-        object.__setattr__(self, "cache", self.cache_folder)
 
     @property
     def cache_folder(self) -> Path:
