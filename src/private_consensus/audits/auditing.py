@@ -206,7 +206,7 @@ def audit_calibrated(
         refusal = refusal or str(error)
     if refusal:
         return AuditResult(REFUSED, refusal, **facts)
-    findings = _Findings(algorithm, declared, network.n_agents)
+    findings = _Findings(declared, network.n_agents)
     search = Search(algorithm, problem, network, horizon, pairs, seed)
     streams = Streams(secret_root(seed), (0,))
 
@@ -235,7 +235,7 @@ def audit_calibrated(
             progress(findings.pairs, pairs)
             if findings.leak:
                 break
-    return findings.result(declared, horizon, facts)
+    return findings.result(horizon, facts)
 
 
 def refused_declaration(declared: Mapping[str, Mechanism], horizon: int) -> str:
@@ -257,8 +257,8 @@ def refused_declaration(declared: Mapping[str, Mechanism], horizon: int) -> str:
 class _Findings:
     """Collected findings of all pairs; the strongest decides the verdict."""
 
-    def __init__(self, algorithm: Algorithm, declared: Mapping[str, Mechanism], agents: int):
-        self.algorithm, self.declared, self.agents = algorithm, declared, agents
+    def __init__(self, declared: Mapping[str, Mechanism], agents: int):
+        self.declared, self.agents = declared, agents
         self.leak = self.excess = self.refusal = self.error = self.unsent = ""
         self.reached: dict[str, float] = {}
         self.latest: dict[str, float] = {}
@@ -298,20 +298,25 @@ class _Findings:
         self.leak = leak_between(recorded, replayed, pair.agent, self.agents)
         self.leak += f" ({pair.text})" if self.leak else ""
         self.latest, excess = costs_of(replayed, self.declared, pair.agent)
+        if pair.push is not None and np.isinf(list(self.latest.values())).any():
+            # Far from 0, a solver may be too inexact to explain an output.
+            self.latest = {}
+            return
         for name, ratio in self.latest.items():
             self.reached[name] = max(self.reached.get(name, 0.0), ratio)
         self.excess = self.excess or excess
 
-    def result(self, declared, horizon: int, facts: dict[str, Any]) -> AuditResult:
+    def result(self, horizon: int, facts: dict[str, Any]) -> AuditResult:
         """Return the result with the verdict of the strongest finding."""
+        notes = []
+        if reason := self.error or self.refusal:
+            notes.append(f"not compared: {self.pairs - self.executed} pairs ({reason})")
+        if self.unsent:
+            notes.append(f"not through the network: {self.unsent}")
         facts |= {
             "reached": self.reached, "pairs": self.pairs, "agents": len(self.attacked),
-            "outputs": self.outputs,
+            "outputs": self.outputs, "notes": tuple(notes),
         }  # fmt: skip
-        if failed := self.pairs - self.executed:
-            facts["notes"] = (f"not compared: {failed} pairs ({self.error or self.refusal})",)
-        if self.unsent:
-            facts["notes"] = (*facts.get("notes", ()), f"not through the network: {self.unsent}")
         for verdict, reason in ((LEAKS, self.leak), (UNDERSTATED, self.excess)):
             if reason:
                 return AuditResult(verdict, reason, **facts)
@@ -319,12 +324,12 @@ class _Findings:
             return AuditResult(REFUSED, self.refusal, **facts)
         if self.error and not self.executed:
             return AuditResult(NOT_EXECUTED, self.error, **facts)
-        without = [name for name, m in declared.items() if not _has_guarantee(m, horizon)]
+        without = [name for name, m in self.declared.items() if not _has_guarantee(m, horizon)]
         if without or not np.isfinite(facts["epsilon"]):
             names = ", ".join(map(repr, without))
             reason = f"{names} has no noise, no finite sensitivity or no proof"
             return AuditResult(NO_GUARANTEE, reason if without else NO_DELTA, **facts)
-        facts["notes"] = (*facts.get("notes", ()), *self.unattained())
+        facts["notes"] = (*notes, *self.unattained())
         return AuditResult(NOT_CONTRADICTED, **facts)
 
     def unattained(self) -> Iterator[str]:
