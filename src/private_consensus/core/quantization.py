@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from private_consensus.common.errors import require
 from private_consensus.kernels.messages import discrete_of, uniforms
 from private_consensus.kernels.rows import discrete_table
 
@@ -37,11 +36,6 @@ class Grid:
     resolution: float
     bits: int = 3
     clipped: bool = True
-
-    def __post_init__(self):
-        require(self.resolution > 0, "algorithm.eta", self.resolution, "a number > 0")
-        is_integer = self.bits == int(self.bits) and self.bits >= 2
-        require(is_integer, "algorithm.s", self.bits, "a whole number >= 2")
 
     @property
     def ends(self) -> tuple[float, float]:

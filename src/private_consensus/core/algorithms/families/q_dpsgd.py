@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Annotated, Literal
 
 import numpy as np
-from annotated_types import Gt, Lt
+from annotated_types import Ge, Gt, Lt
 
 from private_consensus.common.errors import OutsideRange
 from private_consensus.privacy.subsampling import Batches, deadline_batches
@@ -50,14 +50,9 @@ class QDPSGD(SampledRounds):
     a0: Positive = 0.3
     e0: Positive = 11.0
     rate: Annotated[float, Gt(0), Lt(0.5)] | None = None
-    eta: float = 0.1
-    s: int = 3
+    eta: Positive = 0.1
+    s: Annotated[int, Ge(2)] = 3
     grid: Literal["clipped", "open"] = "clipped"
-
-    def __post_init__(self):
-        super().__post_init__()
-        for eta, s in np.broadcast(self.eta, self.s):
-            Grid(float(eta), s)
 
     def deadline(self):
         """Return the deadline :math:`T_d`, in seconds."""
