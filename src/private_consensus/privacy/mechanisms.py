@@ -824,7 +824,8 @@ def log_determinant(objective: Objective, x: np.ndarray, h: float = 1e-5) -> np.
     return np.linalg.slogdet(np.stack(columns, axis=-1))[1][..., None]
 
 
-# They are subclasses of the mechanisms above.
+# Subclasses of the mechanisms above, which other modules import from this module: the modules that
+# define them import it.
 from .mechanism_coefficients import NoisyCoefficients  # noqa: E402
 from .mechanism_minimisers import (  # noqa: E402
     ApproximateMinimiser,

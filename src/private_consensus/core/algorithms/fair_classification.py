@@ -29,7 +29,7 @@ from private_consensus.privacy import (
     extended_gaussian_scale,
     laplace_scale,
 )
-from private_consensus.privacy.mechanism_coefficients import NoisyCoefficients
+from private_consensus.privacy.mechanisms import NoisyCoefficients
 
 from .families.functional_mechanism import (
     NORMS,

@@ -33,7 +33,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from private_consensus.common.errors import require
-from private_consensus.privacy.mechanism_sampled import SampledGradient
+from private_consensus.privacy.mechanisms import SampledGradient
 from private_consensus.privacy.subsampling import (
     Batches,
     SampledNoise,
