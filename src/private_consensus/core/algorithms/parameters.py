@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_ori
 import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
 
-from private_consensus.common.errors import require
+from private_consensus.common.errors import InvalidInput
 
 CALIBRATION = "calibration"
 """Marker of fields that affect the calibration of the noise only, not a run."""
@@ -131,7 +131,8 @@ def validate(algorithm: Any) -> None:
     """
     for name, rule in rules_of(type(algorithm)).items():
         value = getattr(algorithm, name)
-        require(rule.allows(value), f"algorithm.{name}", value, rule.expected)
+        if not rule.allows(value):
+            raise InvalidInput(f"algorithm.{name}", value, rule.expected)
         if rule.number is None or value is None:
             continue
         is_array = isinstance(value, np.ndarray) and value.ndim > 0
