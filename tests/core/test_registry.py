@@ -23,12 +23,6 @@ class ALGORITHM(GradientDescent):
 FILES = {
     "other_working": WORKING,
     "other_step": BROKEN_STEP + "\nEXAMPLE = 'mean_estimation'\n",
-    "other_copy": WORKING,
-    "other_raises": "raise RuntimeError('two\\nlines')\n",
-    "other_exits": "raise SystemExit(3)\n",
-    "other_syntax": "def (\n",
-    "other_empty": "",
-    "other_number": "ALGORITHM = 3\n",
 }
 
 

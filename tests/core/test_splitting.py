@@ -129,15 +129,11 @@ def test_records_out_of_bounds_are_refused_unless_clipping_is_requested():
     [
         ({"clip": None}, "clip: missing, expected clip=NORM"),
         ({"bounds": {"sex": (0, 1)}}, "bounds: found 'sex', expected one of age, income"),
-        ({"bounds": {0: (0, 1)}}, "bounds: found 0, expected one of 'age', 'income'"),
         ({"agent": 16}, "agent: found 16, expected a whole number >= 1 and <= 15"),
         ({"categories": None}, "sex of data.agent c, row 0.: found 'm', .* or categories="),
-        ({"categories": {"sex": ["f"]}}, r"sex of data\[agent c, row 0\]: found 'm'"),
         ({"categories": {"sex": ["f", "f"]}}, "categories.sex: .* expected different values"),
         ({"label": "sick"}, "label: found 'sick', expected one of age, income"),
-        ({"label": [0, 1]}, "label: found '2 values', expected the name of a column"),
         ({"labels": None}, "labels: missing, expected two different labels"),
-        ({"labels": {0, 1}}, "labels: .* expected two different labels"),  # a set has no order
         ({"categories": ["sex"]}, "categories: .* expected a mapping of columns"),
         ({"labels": (1, 2)}, r"ill of data\[agent c, row 0\]: found 0, expected 1 or 2"),
         ({"features": ["age", "age"]}, "features: .* expected at least one column, each once"),
@@ -290,7 +286,7 @@ def test_nonempty_padding_and_invalid_sizes_are_refused():
         LogisticRegression(rows, labels, *empty, 1.0, 0.1, sizes=np.array([4, 3]))
 
 
-MASKED = np.ma.masked_array(np.full((2, 2), 0.5), mask=[[True, False], [False, False]])
+MASKED = np.ma.masked_array([0.5, 0.5], mask=[True, False])
 
 
 @pytest.mark.parametrize(
@@ -303,13 +299,10 @@ MASKED = np.ma.masked_array(np.full((2, 2), 0.5), mask=[[True, False], [False, F
         ),
         ([[1, 2], [3]], "data: found 'list', expected a polars or pandas"),
         (TABLE[:0], "data: missing, expected at least one column and one record"),
-        (pandas.Series([1, 2]), "data: found 'Series', expected a polars or pandas DataFrame"),
         ({None: [1, 2], "ill": [0, 1]}, "data: found .* expected different titles"),
         (pl.DataFrame({"x": [[1], [2]], "ill": [0, 1]}), r"x of data.*: found .*Series"),
-        (MASKED, "found 'a masked array'"),
-        ({"x": MASKED[0], "ill": [0, 1]}, "found 'a masked array'"),
+        ({"x": MASKED, "ill": [0, 1]}, "found 'a masked array'"),
         ({"x": np.array([1j, 2]), "ill": [0, 1]}, "^x( of data.*)?: found"),
-        ({"x": [[1], [2, 3]], "ill": [0, 1]}, "^x( of data.*)?: found"),
         ("absent.csv", "data: found 'absent.csv', expected a CSV file"),
     ],
 )

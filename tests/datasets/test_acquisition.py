@@ -130,7 +130,7 @@ def test_mirrored_data_are_not_replaced_without_an_explicit_source(tmp_path, mon
         Acquisition().check_mirror(tmp_path)
 
 
-@pytest.mark.parametrize("how", ["halved", "other rows", "gone"])
+@pytest.mark.parametrize("how", ["halved", "other rows", "gone", "metadata"])
 def test_damaged_changed_or_missing_raw_data_are_named(tmp_path, how):
     raw, provenance_file = tmp_path / "adult.parquet", tmp_path / "adult.provenance.json"
     acquired, provenance = acquire("adult", Acquisition(source="surrogate", surrogate_rows=1000))
@@ -139,9 +139,11 @@ def test_damaged_changed_or_missing_raw_data_are_named(tmp_path, how):
     assert read_acquired(raw, provenance_file)[1] == provenance
     if how == "gone":
         raw.unlink()
+    elif how == "metadata":
+        provenance_file.write_bytes(provenance_file.read_bytes()[:-9])
     elif how == "halved":
         raw.write_bytes(raw.read_bytes()[: raw.stat().st_size // 2])
     else:
         write_raw(raw, acquired.reverse())
-    with pytest.raises(InvalidInput, match=r"adult\.parquet: .*(delete it|run the command)"):
+    with pytest.raises(InvalidInput, match=r"adult\.\w+\S*: .*(delete it|run the command)"):
         read_acquired(raw, provenance_file)

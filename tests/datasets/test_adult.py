@@ -66,11 +66,13 @@ def test_files_and_ucimlrepo_give_the_same_checksum(small):
     assert checksum_of(adult.canonical(table)) == checksum_of(small)
 
 
-def served_by(publisher, monkeypatch, table, archive: bytes, fetch="raise SystemExit('down')"):
-    """Serve Adult locally; ``fetch`` replaces the download by ucimlrepo."""
+def served_by(publisher, monkeypatch, table, fetch):
+    """Serve the archive of Adult locally; ``fetch`` replaces the download by ucimlrepo."""
     catalogue_entry = entry("adult")
     monkeypatch.setattr(adult, "_FETCH", fetch)
-    publisher.files["/adult.zip"] = archive
+    publisher.files["/adult.zip"] = zipped(
+        {"adult.data": TRAIN, "adult.test": TEST, "../../evil": "x"}
+    )
     checksum = checksum_of(table)
     publishers = tuple(
         replace(p, url=f"{publisher.url}/adult.zip", checksum=checksum)
@@ -81,12 +83,12 @@ def served_by(publisher, monkeypatch, table, archive: bytes, fetch="raise System
     )
 
 
-def zipped(train: bytes = TRAIN, test: bytes = TEST) -> bytes:
+def zipped(files: dict[str, bytes | str]) -> bytes:
+    """Return a ZIP archive of files, by name."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
-        archive.writestr("adult.data", train)
-        archive.writestr("adult.test", test)
-        archive.writestr("../../evil", "x")
+        for name, content in files.items():
+            archive.writestr(name, content)
     return stream.getvalue()
 
 
@@ -97,18 +99,14 @@ def zipped(train: bytes = TRAIN, test: bytes = TEST) -> bytes:
         ("import time; time.sleep(60)", "no table within 0.3 s"),
     ],
 )
-def test_the_archive_is_the_second_source(publisher, monkeypatch, tmp_path, small, program, reason):
-    served_by(publisher, monkeypatch, small, zipped(), program)
+def test_the_archive_is_the_second_source_and_is_not_extracted(
+    publisher, monkeypatch, tmp_path, small, program, reason
+):
+    served_by(publisher, monkeypatch, small, program)
     monkeypatch.setattr(adult, "UCIMLREPO_SECONDS", 0.3)
     raw, provenance = acquire("adult", Acquisition(cache=tmp_path, source="official"))
     assert raw.equals(small)
     assert f"ucimlrepo: {reason}" in provenance.because
-
-
-def test_the_archive_is_fetched_without_extracting_files(publisher, monkeypatch, tmp_path, small):
-    served_by(publisher, monkeypatch, small, zipped())
-    raw, provenance = acquire("adult", Acquisition(cache=tmp_path, source="official"))
-    assert raw.equals(small)
     assert (provenance.source, provenance.where) == ("publisher", "127.0.0.1")
     assert not (tmp_path.parent / "evil").exists()
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import io
-import zipfile
 from dataclasses import replace
 
-import ipumspy
 import polars as pl
 import pytest
+from test_adult import zipped
 
-from private_consensus.reproduction.data import acquisition, ipums, us
+from private_consensus.reproduction.data import acquisition, us
 from private_consensus.reproduction.data.acquisition import Acquisition, acquire
 from private_consensus.reproduction.data.catalogue import entry
 
@@ -152,14 +151,6 @@ def test_education_codes_map_to_their_canonical_category(education):
         assert row["education"].to_list() == [education], code
 
 
-def zipped(name: str, text: str) -> bytes:
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("README.pdf", "x")
-        archive.writestr(name, text)
-    return stream.getvalue()
-
-
 @pytest.fixture
 def bureau(publisher, monkeypatch):
     """Start a local server of Census Bureau data: two states with the same five persons."""
@@ -170,8 +161,9 @@ def bureau(publisher, monkeypatch):
         options={"states": {"xx": "77", "yy": "78"}},
     )
     for state, number in census.options["states"].items():
-        publisher.files[f"/csv_p{state}.zip"] = zipped(f"psam_p{number}.csv", PERSONS)
-        publisher.files[f"/csv_h{state}.zip"] = zipped(f"psam_h{number}.csv", HOUSES)
+        for kind, text in (("p", PERSONS), ("h", HOUSES)):
+            files = {"README.pdf": "x", f"psam_{kind}{number}.csv": text}
+            publisher.files[f"/csv_{kind}{state}.zip"] = zipped(files)
     changed = replace(catalogue_entry, publishers=(catalogue_entry.publishers[0], census))
     monkeypatch.setattr(acquisition, "entry", lambda _: changed)
     return publisher
@@ -186,16 +178,3 @@ def test_census_bureau_files_are_fetched_if_the_ipums_key_is_missing(bureau, tmp
     n_requests = len(bureau.requests)
     assert acquire("us", Acquisition(cache=tmp_path, source="official"))[0].equals(raw)
     assert len(bureau.requests) == n_requests == 4
-
-
-def test_census_bureau_files_replace_ipums_without_revealing_the_key(bureau, monkeypatch, tmp_path):
-    def refused(*_, **__):
-        raise PermissionError("The provided API key is not valid")
-
-    monkeypatch.setenv(ipums.KEY, "secret")
-    monkeypatch.setattr(ipumspy, "IpumsApiClient", refused)
-    monkeypatch.setattr(acquisition.Downloads, "check_reachable", lambda *_: None)
-    _, provenance = acquire("us", Acquisition(cache=tmp_path, source="official"))
-    assert provenance.where == "127.0.0.1"
-    assert "IPUMS USA: PermissionError" in provenance.because
-    assert "secret" not in provenance.because

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
-
 import numpy as np
 import polars as pl
 import pytest
@@ -13,7 +10,7 @@ from hypothesis import strategies as st
 from limits import cases, soon
 
 from private_consensus.common.errors import InvalidInput
-from private_consensus.reproduction.data import Prepared, Provenance, read_acquired
+from private_consensus.reproduction.data import Prepared, Provenance
 from private_consensus.reproduction.data.card import Card
 from private_consensus.reproduction.results import files as results
 
@@ -61,8 +58,6 @@ def written(tmp_path_factory):
         features=rng.random((40, 3)), labels=np.ones(40, np.int8), columns=CARD.columns,
         protected={}, splits={"all": np.arange(40)}, card=CARD,
     ).save(folder / "prepared.npz")  # fmt: skip
-    frame.write_parquet(folder / "raw.parquet")
-    (folder / "told.json").write_text(json.dumps(asdict(TOLD)))
     return {path.name: path.read_bytes() for path in folder.iterdir()}, frame
 
 
@@ -101,18 +96,3 @@ def test_flipped_bits_of_a_result_file_are_detected(written, tmp_path):
         assert results.damaged(path) == [str(path)]
         with pytest.raises(InvalidInput, match=r"result\.parquet"):
             results.read(path)
-
-
-def test_acquired_data_with_metadata_of_other_data_are_refused(written, tmp_path_factory):
-    contents, _ = written
-    raw, metadata = (tmp_path_factory.mktemp("acquired") / n for n in ("raw.parquet", "told.json"))
-
-    @cases(15)
-    @given(damage(len(contents["raw.parquet"])), damage(len(contents["told.json"])))
-    def try_out(of_raw, of_told):
-        raw.write_bytes(of_raw(contents["raw.parquet"]))
-        metadata.write_bytes(of_told(contents["told.json"]))
-        # The checksum in the metadata belongs to no table.
-        assert refused_or_read(lambda path: read_acquired(path, metadata), raw) is None
-
-    try_out()

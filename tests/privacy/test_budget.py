@@ -22,13 +22,6 @@ def test_a_delta_outside_the_unit_interval_is_refused(delta):
 def test_infinite_epsilon_means_no_privacy():
     assert not Budget(np.inf, 0).private
     assert Budget(np.float64(3), 0).private
-    assert str(Budget(np.inf, 0)) == "non-private"
-    assert str(Budget(1, 1e-5)) == "(1, 1e-05)-DP"
-
-
-def test_relations_are_formatted_as_text():
-    assert str(Relation("record", "replace")) == "replace one record"
-    assert str(Relation("agent", "add_remove")) == "add or remove one agent"
 
 
 @pytest.mark.parametrize(

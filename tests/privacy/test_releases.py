@@ -44,16 +44,9 @@ def test_the_text_of_a_release_has_all_numbers_of_the_accountant(mechanism, delt
 
 
 def test_each_mechanism_has_its_norm():
-    norms = {
-        name: Release(name, 1, 1).norm
-        for name in ("gaussian", "laplace", "gamma_norm", "discrete_gaussian")
-    }
-    assert norms == {
-        "gaussian": "l2",
-        "laplace": "l1",
-        "gamma_norm": "l2",
-        "discrete_gaussian": "l2",
-    }
+    assert Release("laplace", 1, 1).norm == "l1"
+    for name in ("gaussian", "gamma_norm", "discrete_gaussian"):
+        assert Release(name, 1, 1).norm == "l2"
 
 
 @pytest.mark.parametrize(

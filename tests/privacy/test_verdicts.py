@@ -7,18 +7,7 @@ import pytest
 
 from private_consensus import cli
 from private_consensus.cli import running
-from private_consensus.privacy import (
-    AUDIT_VERDICTS,
-    DIFFERS,
-    HOLDS,
-    HOLDS_BY_SLACK,
-    INCONCLUSIVE,
-    NO_CLAIM,
-    NOT_PROVEN,
-    VERDICTS,
-    VIOLATED,
-    verdict_of,
-)
+from private_consensus.privacy import AUDIT_VERDICTS, NO_CLAIM, VERDICTS, verdict_of
 from private_consensus.reproduction.audits.table import judged
 from private_consensus.reproduction.results.cells import run_cell
 
@@ -63,26 +52,6 @@ def test_verdict_of_an_infinite_claim_is_not_private():
     assert {combined(*combination, claimed=math.inf) for combination in KNOWN} == {NO_CLAIM}
 
 
-def test_audit_findings_that_weaken_privacy_exclude_the_verdict_holds():
-    weakened = [
-        combination for combination in KNOWN if combination[-1] in (VIOLATED, DIFFERS, NOT_PROVEN)
-    ]
-    assert {combined(*combination) for combination in weakened} == {VIOLATED, DIFFERS, NOT_PROVEN}
-
-
-def test_an_inconclusive_audit_changes_only_verdicts_that_hold():
-    """An inconclusive audit implies neither "violated" nor "not proven".
-
-    It does not confirm a proof either.
-    """
-    for *combination, audit in KNOWN:
-        if audit is None:
-            alone = combined(*combination, None)
-            changed = {HOLDS: INCONCLUSIVE, HOLDS_BY_SLACK: INCONCLUSIVE}.get(alone, alone)
-            assert combined(*combination, INCONCLUSIVE) == changed
-            assert combined(*combination, "not contradicted") == alone
-
-
 def test_verdict_is_monotone_in_upper_bound_lower_bound_and_audit_verdict():
     order = {word: index for index, word in enumerate(VERDICTS)}
     for accounted, proven, lower, broken, audit in KNOWN:
@@ -91,24 +60,6 @@ def test_verdict_is_monotone_in_upper_bound_lower_bound_and_audit_verdict():
         assert order[combined(accounted, proven, 3 * (lower or 0), broken, audit)] <= stated
         for worse in AUDIT_VERDICTS[: AUDIT_VERDICTS.index(audit)] if audit else ():
             assert order[combined(accounted, proven, lower, broken, worse)] <= stated
-
-
-@pytest.mark.parametrize("method", ["gaussian", "pure", "pld", "none"])
-@pytest.mark.parametrize("accounted", [1.5, math.inf])
-@pytest.mark.parametrize("proven", [True, False])
-@pytest.mark.parametrize(
-    ("lower", "expected_verdict"), [(1.2, VIOLATED), (0.9, NOT_PROVEN), (0, NOT_PROVEN)]
-)
-def test_epsilon_above_the_claim_is_violated_only_if_a_lower_bound_exceeds_it(
-    method, accounted, proven, lower, expected_verdict
-):
-    """An exact accountant does not determine if the sensitivity is attained."""
-    row = {
-        "epsilon_claimed": 1.0, "epsilon_accountant": accounted, "accountant": method,
-        "epsilon_lower": lower, "proven": proven, "delta": 0.0, "sampling": "none",
-    }  # fmt: skip
-    assert verdict_of(row) == verdict_of(row, audit="not contradicted") == expected_verdict
-    assert verdict_of(row, audit=VIOLATED) == VIOLATED
 
 
 @pytest.mark.parametrize(

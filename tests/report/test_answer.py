@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
-from private_consensus.report.page import page
 from private_consensus.report.views import answer
 from private_consensus.report.views.privacy import settings_of_papers
 from private_consensus.reproduction.claims.words import may_decide
@@ -17,19 +16,6 @@ from .conftest import paper, privacy_row, results_of
 
 def test_only_the_paper_scale_may_decide_claims():
     assert [may_decide(scale) for scale in ("paper", "smoke", "small")] == [True, False, False]
-
-
-def test_the_front_page_opens_with_the_counts_of_claims_and_settings(results):
-    paper_results = replace(results, scale="paper")
-    counted = answer.summary(paper_results)
-    # Ten primary claims, two of each verdict; six settings, of which two literal ones are violated.
-    assert counted == (
-        "2 of the 10 claims that the papers make hold, 2 hold in part, 2 do not hold, 2 are "
-        "undecided and 2 cannot be tested; as published, or as resolved where a text is "
-        "silent, 2 of the 2 methods that the papers propose deliver less privacy than claimed, "
-        "and 0 of their 0 baselines; for 0 proposed methods, the claim is not proven."
-    )
-    assert page(paper_results).index(counted) < page(paper_results).index('class="papers"')
 
 
 def test_ablations_audits_tuning_grids_and_settings_without_a_claim_are_not_counted():

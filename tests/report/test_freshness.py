@@ -27,12 +27,9 @@ def test_an_up_to_date_result_is_accepted(tmp_path):
 def test_the_error_names_result_reason_and_command(tmp_path, settings, code, reason):
     path = str(tmp_path / "fig.parquet")
     write(pl.DataFrame({"y": [1]}), path, stamp(settings, code, "drawn"))
-    with pytest.raises(InvalidInput) as refused:
+    message = f"{path}: found 'made with {reason}', expected .* --force {path} "
+    with pytest.raises(InvalidInput, match=message):
         require_current({path: HASHES}, scale="smoke")
-    message = str(refused.value)
-    assert path in message
-    assert f"found 'made with {reason}', expected" in message
-    assert f"snakemake --cores 2 --force {path} --configfile config/smoke.yaml" in message
 
 
 def test_a_missing_result_is_rejected(tmp_path):
