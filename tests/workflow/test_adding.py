@@ -5,6 +5,7 @@ import re
 import shlex
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +16,10 @@ from scratch import COMMAND, ROOT, SNAKEMAKE, Warm, call, copy_to, output_of
 
 import conformance
 import private_consensus as pc
+from observed import run
 from private_consensus import algorithms
-from private_consensus.audits.examples import examples
+from private_consensus.audits.examples import examples, mean_estimation
+from private_consensus.core.algorithms.base import stack
 
 pytestmark = pytest.mark.workflow
 
@@ -136,6 +139,40 @@ def test_the_documented_mini_batches_are_calibrated_and_audited(own_modules):
     result = pc.audit(*example.world, pairs=10)
     assert result.verdict == "not contradicted"
     assert result.epsilon == pytest.approx(example.budget.epsilon, rel=1e-3)
+
+
+def test_calibrated_noise_of_relaxed_admm_is_inversely_proportional_to_theta(own_modules):
+    (example,) = examples("relaxed_admm")
+    _, *world, budget, horizon = example.world
+    kind = algorithms.load("relaxed_admm")
+    relaxed, plain = (kind(theta=theta).calibrate(budget, *world, horizon) for theta in (0.25, 1.0))
+    assert plain.noise == pytest.approx(4 * relaxed.noise, rel=1e-6)
+    guarantee = pc.account(relaxed.releases(*world, horizon), budget.delta)
+    assert guarantee.proven and guarantee.epsilon == pytest.approx(budget.epsilon, rel=1e-6)
+
+
+def test_without_noise_relaxed_admm_converges_to_the_mean_of_all_agents(own_modules, streams):
+    problem = mean_estimation()
+    network = pc.networks.build(streams, "ring", problem.n_agents, weights="metropolis")
+    relaxed = algorithms.load("relaxed_admm")(theta=0.5)
+    last = run(stack([relaxed]), problem, network, streams, 300)[300]
+    expected = np.broadcast_to(problem.target[..., None, :], last["released"].shape)
+    assert last["released"] == pytest.approx(expected, abs=1e-8)
+
+
+def test_relaxed_admm_passes_the_checks_and_a_quarter_of_its_noise_is_flagged(own_modules):
+    conformance.check("relaxed_admm")
+    relaxed = algorithms.load("relaxed_admm")
+
+    class Hasty(relaxed):
+        def mechanisms(self, problem, network, horizon):
+            (message,) = super().mechanisms(problem, network, horizon).values()
+            return {"message": replace(message, sensitivity=[s / 4 for s in message.sensitivity])}
+
+    (example,) = examples("relaxed_admm")
+    world = example.world[1:4]
+    verdicts = [pc.audit(kind(), *world, 2, pairs=6).verdict for kind in (relaxed, Hasty)]
+    assert verdicts == ["not contradicted", "understated"]
 
 
 def test_the_documented_steps_add_a_family_of_graphs(folder):
