@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize
 from scipy.stats import gamma, kstest, laplace, norm
 
-from observed import logistic_rows, run
+from observed import logistic_problem, pooled_optimum, run
 from private_consensus import networks
 from private_consensus.common.errors import InvalidInput, OutsideRange
 from private_consensus.core.algorithms.admm import ADMM
@@ -18,7 +17,7 @@ from private_consensus.core.algorithms.dvp import DualVariablePerturbation
 from private_consensus.core.algorithms.ldp_admm import LocallyPrivateADMM
 from private_consensus.core.algorithms.m_admm import PenaltyPerturbation
 from private_consensus.core.algorithms.p_admm import OutputPerturbation
-from private_consensus.core.problems import logistic_regression, mean_estimation
+from private_consensus.core.problems import mean_estimation
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget, Release, account
 from private_consensus.privacy.mechanisms import ADDITIVE
@@ -35,33 +34,14 @@ GRAPHS = {
 }
 
 
-def build_problem(streams, **changes):
-    parameters = {"records": 50, "ridge": 1.0, "weight": "mean", "partition": "per_run"} | changes
-    return logistic_regression.build(
-        streams, AGENTS, prepared=logistic_rows(900, DIM), **parameters
-    )
-
-
 @pytest.fixture
 def problem(streams):
-    return build_problem(streams)
+    return logistic_problem(streams, AGENTS, DIM)
 
 
 @pytest.fixture
 def network(streams):
     return networks.build(streams, "erdos_renyi", AGENTS, probability=0.5, weights="metropolis")
-
-
-def pooled_optimum(problem, index):
-    """Return the minimiser of the sum of all objectives, computed by BFGS."""
-    signed = (problem.features[index] * problem.labels[index][..., None]).reshape(-1, DIM)
-
-    def total(x):
-        value = problem.weight * np.logaddexp(0, -signed @ x).sum()
-        slope = -problem.weight * signed.T @ (1 / (1 + np.exp(signed @ x)))
-        return value + AGENTS * problem.ridge / 2 * x @ x, slope + AGENTS * problem.ridge * x
-
-    return minimize(total, np.zeros(DIM), jac=True, method="BFGS", options={"gtol": 1e-12}).x
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
@@ -171,7 +151,7 @@ def effective_noise(algorithm, problem, network, streams, t=1):
 @pytest.mark.parametrize("version", PRIVATE)
 def test_the_noise_has_the_stated_scale_and_other_scales_are_rejected(streams, version, law):
     many = Streams(streams.root, tuple(range(150)), streams.groups)
-    problem = build_problem(many)
+    problem = logistic_problem(many, AGENTS, DIM)
     network = networks.build(many, "ring", AGENTS)
     options = {} if version is LocallyPrivateADMM else {"init_std": 1.0, "D": 10.0, "zeta": 0.5}
     algorithm = version(noise=2.0, growth=1.25, law=law, **options)
@@ -229,7 +209,7 @@ def test_a_budget_below_the_jacobian_terms_is_refused(problem, network):
 
 
 def test_a_curvature_too_large_for_the_jacobian_term_is_refused(streams, network):
-    steep = build_problem(streams, weight=100.0, ridge=1e-4)
+    steep = logistic_problem(streams, AGENTS, DIM, weight=100.0, ridge=1e-4)
     algorithm = DualVariablePerturbation(law="gamma_norm", noise=1.0, eta=0.5)
     with pytest.raises(InvalidInput, match=r"kappa: found .*1/2"):
         algorithm.releases(steep, network, 3)

@@ -7,18 +7,7 @@ import polars as pl
 import pytest
 
 from private_consensus.api.json_values import plain
-from private_consensus.cli import main
 from private_consensus.privacy.safe_digits import rounded_down, rounded_up
-
-
-@pytest.fixture
-def call(capsys):
-    def run(*arguments: str) -> tuple[int, str, str]:
-        code = main(arguments)
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from observed import executed, run
+from observed import executed, logistic_problem, run
 from private_consensus import networks
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms.admm import ADMM
@@ -18,7 +18,6 @@ from private_consensus.core.algorithms.p_admm import OutputPerturbation
 from private_consensus.core.algorithms.pp_admm import PlausiblyPrivateADMM as PP
 from private_consensus.core.algorithms.pr_admm import PeriodicallyReducedADMM as PR
 from private_consensus.core.algorithms.r_admm import RecycledADMM as Recycled
-from private_consensus.core.problems import logistic_regression
 from private_consensus.core.solvers import Unsolved
 from private_consensus.privacy import Budget, account, gaussian_noise_multiplier, zcdp_rho
 from private_consensus.privacy.mechanisms import ADDITIVE
@@ -31,17 +30,9 @@ C_LOSS = IPP.C_loss
 NEW = (PR, Recycled, PP, IPP)
 
 
-def rows(count=800, seed=1):
-    rng = np.random.default_rng(seed)
-    features = rng.normal(size=(count, DIM))
-    features /= np.linalg.norm(features, axis=1, keepdims=True)
-    labels = np.where(rng.random(count) < 1 / (1 + np.exp(-5 * features[:, 0])), 1, -1)
-    return SimpleNamespace(features=features, labels=labels.astype(np.int8))
-
-
 def build(streams, **changes):
-    parameters = {"records": RECORDS, "ridge": 1e-3, "weight": "mean", "partition": "per_run"}
-    return logistic_regression.build(streams, AGENTS, prepared=rows(), **(parameters | changes))
+    options = {"records": RECORDS, "ridge": 1e-3} | changes
+    return logistic_problem(streams, AGENTS, DIM, **options)
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from scipy.sparse import csr_array
 from scipy.stats import chi2, truncnorm
 
 import private_consensus as pc
+from observed import run
 from private_consensus import networks
 from private_consensus.common.errors import InvalidInput, OutsideRange
 from private_consensus.core import graphs
@@ -40,19 +41,15 @@ FIXED = [
 PETERSEN = nx.petersen_graph()
 
 
-def sparse(dense):
-    """Return the same network with sparse matrices."""
-    matrices = (
-        csr_array(stacked) if stacked.ndim == 2 else tuple(map(csr_array, stacked))
-        for stacked in (dense.adjacency, dense.mixing)
-    )
-    return Network(*matrices)
+def sparse(*matrices):
+    """Return sparse matrices, or tuples of them if there is one matrix per run."""
+    return [csr_array(m) if m.ndim == 2 else tuple(map(csr_array, m)) for m in matrices]
 
 
 @pytest.fixture(params=[GRID, EDGES], ids=["shared", "of runs"])
 def pair(request):
     dense = networks.build(STREAMS, agents=AGENTS, **request.param)
-    return dense, sparse(dense)
+    return dense, Network(*sparse(dense.adjacency, dense.mixing))
 
 
 # --- Families of graphs ---------------------------------------------------------------------------
@@ -133,11 +130,9 @@ def test_random_regular_graphs_are_regular_and_nearly_uniform(streams):
         (dict(name="ring", agents=5, probability=0.5), "found 0.5, expected no parameters"),
         (dict(name="erdos_renyi", agents=5), "network.probability: missing"),
         (dict(name="edges", agents=4, edges=[(1, 2), (3, 4)]), "disconnected graph"),
-        (dict(name="edges", agents=300, edges=[(1, 2)]), "disconnected graph"),
         (dict(name="edges", agents=4, edges=[(1, 5)]), "numbered 1 to 4"),
         (dict(name="edges", agents=3, edges=[(1, 1)]), "pairs of different agents"),
         (dict(name="random_regular", agents=9, degree=3), "network.degree: found 3"),
-        (dict(name="random_regular", agents=8, degree=1), "network.degree: found 1"),
         (dict(name="grid", agents=10, rows=3), "network.rows: found 3.*divisor of 10"),
     ],
 )
@@ -258,18 +253,9 @@ def test_dense_and_sparse_networks_give_equal_results(pair):
         assert np.array_equal(links.gather(x, ours), dense.gather(x, theirs))
     assert np.array_equal(links.of_run(1).mixing, dense.of_run(1).mixing)
     assert np.array_equal(links.of_runs(1, 3).adjacency, dense.of_runs(1, 3).adjacency)
-    assert links.identity == sparse(dense).identity != dense.identity
+    equal = Network(*sparse(dense.adjacency, dense.mixing))
+    assert links.identity == equal.identity != dense.identity
     assert dense.shared is links.shared and (links in [links]) and links != dense
-
-
-def observables(algorithm, problem, net, streams=STREAMS, horizon=HORIZON):
-    observed = {}
-
-    def observe(t, active, quantities):
-        observed.update({(t, name): np.array(values) for name, values in quantities.items()})
-
-    stack([algorithm]).run(problem, net, streams, np.array([horizon]), observe)
-    return observed
 
 
 @pytest.mark.parametrize("name", sorted(WORLDS))
@@ -280,16 +266,12 @@ def test_algorithms_give_equal_results_on_sparse_and_dense_networks(name, pair):
         instance = replace(instance, problem=double)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OutsideRange)
-        ours, theirs = (
-            observables(
-                instance.algorithm.calibrate(
-                    instance.budget, instance.problem, net.of_run(0), HORIZON
-                ),
-                instance.problem,
-                net,
-            )
-            for net in pair
-        )
+        observables = []
+        for net in pair:
+            arguments = instance.budget, instance.problem, net.of_run(0), HORIZON
+            batch = stack([instance.algorithm.calibrate(*arguments)])
+            observables.append(run(batch, instance.problem, net, STREAMS, HORIZON))
+    ours, theirs = ({(t, k): v for t in at for k, v in at[t].items()} for at in observables)
     assert ours.keys() == theirs.keys()
     for key, values in ours.items():
         scale = np.abs(values[np.isfinite(values)]).max(initial=1e-12)
@@ -309,12 +291,12 @@ def test_neighbourhood_arrays_hold_the_neighbours_and_gather_their_values(stream
     net = networks.build(streams, "random_edges", 9, edges=12)
     x = np.random.default_rng(0).normal(size=(2, 12, 9, 3))
     gathered = net.gather(x, net.closed_neighbourhoods)
-    for run, agent in np.ndindex(12, 9):
-        neighbours = set(np.flatnonzero(net.adjacency[run, agent]))
-        assert set(net.open_neighbourhoods[run, agent]) == neighbours
-        closed = net.closed_neighbourhoods[run, agent]
+    for index, agent in np.ndindex(12, 9):
+        neighbours = set(np.flatnonzero(net.adjacency[index, agent]))
+        assert set(net.open_neighbourhoods[index, agent]) == neighbours
+        closed = net.closed_neighbourhoods[index, agent]
         assert set(closed) == neighbours | {agent}
-        assert np.array_equal(gathered[:, run, agent], x[:, run, closed])
+        assert np.array_equal(gathered[:, index, agent], x[:, index, closed])
 
 
 # --- Validation -----------------------------------------------------------------------------------
@@ -369,9 +351,7 @@ def test_invalid_networks_are_refused(matrix_pair, message, kind):
         matrix_pair = [np.stack(two) for two in zip(matrices(), matrix_pair, strict=True)]
         message = re.sub(r"\[(from )?agent", r"[run 1, \1agent", message)
     if "sparse" in kind:
-        matrix_pair = [
-            csr_array(m) if m.ndim == 2 else tuple(map(csr_array, m)) for m in matrix_pair
-        ]
+        matrix_pair = sparse(*matrix_pair)
     with pytest.raises(InvalidInput, match=re.escape(message)):
         Network(*matrix_pair)
 
@@ -385,7 +365,6 @@ A, W = matrices()
         ([A, W + 0j], "network.mixing: found 'an array of complex128'"),
         ([A[:, :3], W], "network.adjacency: found .* square"),
         ([np.zeros((0, 0), bool), np.zeros((0, 0))], "network.adjacency: found .*at least 1"),
-        ([A.tolist(), W], "network.adjacency: found 'list'"),
         ([csr_array(2.0 * A), csr_array(W)], r"network.adjacency\[.*: found 2.0, expected 1 for"),
         ([csr_array(A).tocsc(), csr_array(W)], "network.adjacency: found 'csc_array', expected a"),
         ([(csr_array(A),) * 2, (csr_array(W),)], "found '2 graphs and 1 mixing matrices'"),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import private_consensus as pc
+from observed import run
 from private_consensus.core.algorithms.base import stack
 from private_consensus.core.algorithms.decor import pairwise_root
 from private_consensus.core.algorithms.whisper_dsgd import optimal_root
@@ -31,15 +32,9 @@ def means(agents=AGENTS):
 
 def course(algorithm, graph, horizon, runs=1, quantity="released", problem=None):
     """Return an observable of all iterations, [iterations, runs, agents, dim]."""
-    shown = []
-
-    def observe(t, active, values):
-        if quantity in values:
-            shown.append(values[quantity][0].copy())
-
-    arguments = problem or means(), graph, pc.Streams(0, tuple(range(runs)))
-    stack([algorithm]).run(*arguments, np.array([horizon]), observe)
-    return np.array(shown)
+    streams = pc.Streams(0, tuple(range(runs)))
+    at = run(stack([algorithm]), problem or means(), graph, streams, horizon)
+    return np.array([at[t][quantity][0] for t in range(1, horizon + 1)])
 
 
 def load(name, **parameters):

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from observed import run
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms.base import stack
 from private_consensus.core.algorithms.one_shot_averaging import OneShotAveraging
@@ -33,24 +34,13 @@ def classified() -> LogisticRegression:
     return LogisticRegression(features, labels, features[0], labels[0], 1 / RECORDS, 0.1)
 
 
-def released(algorithm, problem, runs: int, horizon: int) -> np.ndarray:
-    messages = {}
-    streams = Streams(0, tuple(range(runs)))
-
-    def keep(t, active, observables):
-        if "released" in observables:
-            messages[t] = observables["released"][0]
-
-    stack([algorithm]).run(problem, RING, streams, np.array([horizon]), keep)
-    return messages
-
-
 @pytest.mark.parametrize(("perturbed", "deviation"), [("output", 1.0), ("objective", 1 / 36)])
 def test_the_first_message_on_means_is_the_ridge_solution_plus_noise(perturbed, deviation):
     """The message is N d / (N + D) plus noise of sigma, or of sigma / (N + D)."""
     problem, sigma = means(RUNS), 0.3
     algorithm = OneShotAveraging(D=D, noise=sigma, perturbed=perturbed)
-    sent = released(algorithm, problem, RUNS, 3)
+    at = run(stack([algorithm]), problem, RING, Streams(0, tuple(range(RUNS))), 3)
+    sent = {t: at[t]["released"][0] for t in (1, 3)}
     centre = RECORDS * problem.means[0] / (RECORDS + D)
     noise = (sent[1] - centre) / (sigma * deviation)
     assert abs(noise.mean()) < 4 / np.sqrt(noise.size)

@@ -1,31 +1,24 @@
 """Test the perceptron: clipping against a loop, gradients against differences, data and loss."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.special import expit, log_softmax
 
+from observed import prepared_images
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.handlers import Running
 from private_consensus.core.problems import perceptron, shared_by_runs
 from private_consensus.core.problems.perceptron import CLASSES, LOSSES
 from private_consensus.core.randomness import Streams
 
-
-def rows(count=90, inputs=6, seed=0):
-    rng = np.random.default_rng(seed)
-    return SimpleNamespace(
-        features=rng.random((count, inputs)).astype(np.float32),
-        labels=rng.integers(0, CLASSES, count).astype(np.int8),
-        splits={"train": np.arange(count - 20), "test": np.arange(count - 20, count)},
-    )
+IMAGES = prepared_images(70, 20, inputs=6)
 
 
 def small(loss="softmax", dtype=float, agents=3, records=32, runs=(0, 1), **options):
     problem = perceptron.build(
-        Streams(5, runs), agents, prepared=rows(), hidden=4, records=records, loss=loss, **options
+        Streams(5, runs), agents, prepared=IMAGES, hidden=4, records=records, loss=loss, **options
     )
     return replace(problem, features=problem.features.astype(dtype))
 
@@ -150,8 +143,8 @@ def released(problem, groups=None):
 
 
 def test_random_initial_models_have_their_distribution_and_are_shared():
-    prepared = rows(400, 300)
-    problem = perceptron.build(Streams(5, (0,)), 2, prepared=prepared, hidden=40, records=100)
+    images = prepared_images(380, 20, inputs=300)
+    problem = perceptron.build(Streams(5, (0,)), 2, prepared=images, hidden=40, records=100)
     x = problem.initial("random", released(problem))
     W1, b1, W2, b2 = problem.layers(x)
     assert W1.var() * 300 == pytest.approx(1, abs=4 * np.sqrt(2 / W1.size))
@@ -182,7 +175,7 @@ def test_batched_evaluation_equals_the_evaluation_of_each_model(loss, at_once, m
 
 def test_rows_whose_squared_norm_overflows_are_refused():
     """Clipping divides by the norm of a gradient, which such rows make infinite or undefined."""
-    prepared = rows()
-    prepared.features[3, 0] = 1e20
+    images = prepared_images(70, 20, inputs=6)
+    images.features[3, 0] = 1e20
     with pytest.raises(InvalidInput, match=r"norm of problem\.features\[record 3\]"):
-        perceptron.build(Streams(5, (0,)), 3, prepared=prepared, hidden=4, records=20)
+        perceptron.build(Streams(5, (0,)), 3, prepared=images, hidden=4, records=20)

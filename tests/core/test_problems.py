@@ -1,12 +1,11 @@
 """Test problems: gradients, constants and optima."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize as scipy_minimise
 from scipy.stats import kstest, truncnorm
 
+from observed import logistic_problem, logistic_rows, pooled_optimum
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.problems import (
     load,
@@ -25,18 +24,8 @@ from private_consensus.core.solvers import TOLERANCE
 AGENTS = 4
 
 
-def prepared_rows(rows=600, dim=5, seed=0):
-    rng = np.random.default_rng(seed)
-    features = rng.normal(size=(rows, dim))
-    features /= np.maximum(1.0, np.linalg.norm(features, axis=1, keepdims=True))
-    labels = np.where(rng.random(rows) < 1 / (1 + np.exp(-4 * features[:, 0])), 1, -1)
-    return SimpleNamespace(features=features, labels=labels.astype(np.int8))
-
-
 def build(streams, **changes):
-    """Return logistic regressions on rows that each run distributes to the agents."""
-    options = {"records": 100, "ridge": 1.0, "weight": "mean", "partition": "per_run"} | changes
-    return logistic_regression.build(streams, AGENTS, prepared=prepared_rows(), **options)
+    return logistic_problem(streams, AGENTS, 5, records=100, **changes)
 
 
 @pytest.fixture
@@ -85,7 +74,7 @@ def test_the_curvature_lies_between_strong_convexity_and_smoothness(logistic):
 
 def test_each_record_belongs_to_one_agent_or_to_the_test_set(logistic):
     rows = np.concatenate([logistic.features.reshape(-1, logistic.dim), logistic.test_features])
-    assert len(rows) == 600 == len(np.unique(rows, axis=0))
+    assert len(rows) == 1200 == len(np.unique(rows, axis=0))
 
 
 def test_mean_estimation_samples_a_truncated_normal_distribution(streams):
@@ -103,7 +92,7 @@ def test_mean_estimation_is_solved_by_the_mean_of_all_records(streams):
 
 
 def test_rows_of_norm_above_1_are_refused(streams):
-    rows = prepared_rows()
+    rows = logistic_rows(600, 5)
     rows.features[3] *= 10
     with pytest.raises(InvalidInput, match=r"norm of problem.prepared.features\[row 3\]: found"):
         logistic_regression.build(streams, 2, prepared=rows, records=10, ridge=0.1)
@@ -140,17 +129,7 @@ def test_each_run_samples_a_partition_that_does_not_change_if_runs_are_added(str
 def test_the_optimum_of_a_run_agrees_with_independent_solvers(streams, coding):
     problem = build(streams, coding=coding)
     for run in range(0, 12, 5):
-        signed = (problem.features[run] * problem.labels[run][..., None]).reshape(-1, 5)
-
-        def total(x, signed=signed):
-            value = np.logaddexp(0, -signed @ x).sum() * problem.weight
-            slope = -problem.weight * signed.T @ (1 / (1 + np.exp(signed @ x)))
-            return value + AGENTS * x @ x / 2, slope + AGENTS * x
-
-        scipy_solution = scipy_minimise(
-            total, np.zeros(5), jac=True, method="BFGS", options={"gtol": 1e-12}
-        )
-        assert np.allclose(problem.optimum[run], scipy_solution.x, atol=1e-8)
+        assert np.allclose(problem.optimum[run], pooled_optimum(problem, run), atol=1e-8)
     if coding == "signed":
         features, labels = problem.features[0].reshape(-1, 5), problem.labels[0].reshape(-1)
         ridge = AGENTS * problem.ridge / problem.weight

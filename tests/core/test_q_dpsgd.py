@@ -11,6 +11,7 @@ from scipy import stats
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
+from observed import prepared_images, run
 from private_consensus import networks
 from private_consensus.common.errors import InvalidInput, OutsideRange
 from private_consensus.core.algorithms.dsgd import DSGD
@@ -39,29 +40,11 @@ pytestmark = pytest.mark.filterwarnings("ignore::private_consensus.common.errors
 
 
 def scene(runs=(0,), agents=4, records=240, dtype=float, **options):
-    rng = np.random.default_rng(0)
-    prepared = SimpleNamespace(
-        features=rng.random((300, 8)).astype(np.float32),
-        labels=rng.integers(0, 10, 300).astype(np.int8),
-        splits={"train": np.arange(260), "test": np.arange(260, 300)},
-    )
-    streams = Streams(3, tuple(runs))
-    problem = perceptron.build(streams, agents, prepared=prepared, hidden=5, records=records)
+    streams, images = Streams(3, tuple(runs)), prepared_images(260, 40, inputs=8)
+    problem = perceptron.build(streams, agents, prepared=images, hidden=5, records=records)
     problem = replace(problem, features=problem.features.astype(dtype))
     graph = {"probability": 0.6, "scale": 1.0, **options}
     return problem, networks.build(streams, "erdos_renyi", agents, **graph), streams
-
-
-def observables_of(algorithm, horizon=1, **options):
-    """Return the observables by iteration, with copies of models, since rounds overwrite them."""
-    problem, network, streams = scene(**options)
-    at = {}
-
-    def observe(t, active, observables):
-        at.setdefault(t, {}).update({name: np.array(value) for name, value in observables.items()})
-
-    algorithm.run(problem, network, streams, np.array([horizon]), observe)
-    return at, problem, network, streams
 
 
 def handler_of(algorithm, problem, network, streams, horizon=1):
@@ -238,7 +221,8 @@ def test_discrete_noise_much_smaller_than_the_grid_step_is_exactly_zero():
 def test_one_round_equals_algorithm_4_computed_per_agent(noise_on):
     """Compare with one round of Algorithm 4, computed per agent from the same random numbers."""
     algorithm = QDPSGD1(eta=0.125, sigma=0.8, noise_on=noise_on, e0=0.7)
-    at, problem, network, streams = observables_of(algorithm, 1)
+    problem, network, streams = scene()
+    at = run(algorithm, problem, network, streams, 1)
     draw, sizes = draw_of(algorithm, problem, network, streams)
     W, n = network.mixing[0], problem.n_agents
     x = start_of(algorithm, problem, network, streams)
@@ -283,7 +267,7 @@ def test_fewer_than_121_rounds_cause_a_warning():
     with pytest.warns(OutsideRange, match="T = 120"):
         QDPSGD1()._warn(np.array([120.0, 500.0]))
     with pytest.warns(OutsideRange):
-        observables_of(QDPSGD2(), 2)
+        run(QDPSGD2(), *scene(), 2)
 
 
 def test_an_agent_without_a_gradient_adds_no_noise():
@@ -328,10 +312,10 @@ def test_messages_of_q_dpsgd_2_contain_the_noise():
 
 
 def test_sdm_dsgd_with_full_messages_and_full_steps_equals_clipped_dsgd():
-    sdm = observables_of(SDMDSGD(theta=1.0, c=1.0), 5)[0]
-    dsgd = observables_of(DSGD(gradients="clipped"), 5)[0]
+    sdm = run(SDMDSGD(theta=1.0, c=1.0), *scene(), 5)
+    dsgd = run(DSGD(gradients="clipped"), *scene(), 5)
     np.testing.assert_allclose(sdm[5]["internal"], dsgd[5]["internal"], atol=1e-12)
-    plain = observables_of(DSGD(), 5)[0]
+    plain = run(DSGD(), *scene(), 5)
     assert np.abs(plain[5]["internal"] - dsgd[5]["internal"]).max() > 1e-3
 
 
@@ -369,12 +353,13 @@ def test_batches_have_uniform_sizes_from_4_to_35_and_no_repeated_records():
 
 
 def test_seconds_and_bits_of_a_round_are_those_of_the_run_time_model():
-    at, problem, _, streams = observables_of(QDPSGD1(), 4)
+    problem, network, streams = scene()
+    at = run(QDPSGD1(), problem, network, streams, 4)
     np.testing.assert_allclose(at[4]["seconds"], 4 * (20 / 50 + 3 * 3 / 16))
     np.testing.assert_allclose(at[4]["bits"], 4 * 3 * problem.dim)
     assert at[1]["saturated"].shape == (1, 1)
     for algorithm, sending, bits in ((DSGD(), 3.0, 16), (SDMDSGD(), 0.9, 4.8)):
-        at, problem, network, streams = observables_of(algorithm, 4)
+        at = run(algorithm, problem, network, streams, 4)
         rounds = draws(algorithm, problem, network, streams, 4)
         waited = sum(20 / computed_per_second(draw.speeds).min() for draw in rounds)
         np.testing.assert_allclose(at[4]["seconds"], waited + 4 * sending)
@@ -385,29 +370,15 @@ def test_seconds_and_bits_of_a_round_are_those_of_the_run_time_model():
 
 
 def test_results_do_not_depend_on_the_number_of_blas_threads():
-    rng = np.random.default_rng(0)
-    prepared = SimpleNamespace(
-        features=rng.random((200, 784)).astype(np.float32),
-        labels=rng.integers(0, 10, 200),
-        splits={"train": np.arange(190), "test": np.arange(190, 200)},
-    )
-    outputs = []
+    images, outputs = prepared_images(190, 10, inputs=784), []
     for threads in (1, 2):
         streams = Streams(3, (0,))
-        problem = perceptron.build(streams, 4, prepared=prepared, hidden=50, records=190)
+        problem = perceptron.build(streams, 4, prepared=images, hidden=50, records=190)
         network = networks.build(streams, "ring", 4, scale=1.0)
         with threadpool_limits(threads, "blas"):
-            QDPSGD1(B=25).run(
-                problem,
-                network,
-                streams,
-                np.array([3]),
-                lambda t, active, observables: outputs.append(
-                    observables.get("internal", np.zeros(1)).tobytes()
-                ),
-            )
-    half = len(outputs) // 2
-    assert outputs[:half] == outputs[half:]
+            at = run(QDPSGD1(B=25), problem, network, streams, 3)
+        outputs.append([at[t]["internal"].tobytes() for t in (1, 2, 3)])
+    assert outputs[0] == outputs[1]
 
 
 # --- Noise calibration ----------------------------------------------------------------------------
@@ -515,9 +486,9 @@ def test_a_sampled_gradient_is_the_clipped_sample_mean_plus_the_ridge_term():
     problem = classified(0, scale=1.7)
     x = np.random.default_rng(2).normal(size=(3, 4))
     all_sizes = np.full(3, 12)
-    for run in (0, 1):
-        rows = problem.rows_of(run)
-        exact = problem.gradient(np.broadcast_to(x, (1, 2, 3, 4)))[0, run]
+    for index in (0, 1):
+        rows = problem.rows_of(index)
+        exact = problem.gradient(np.broadcast_to(x, (1, 2, 3, 4)))[0, index]
         gradients = problem.clipped_gradient(x, rows, all_sizes)
         np.testing.assert_allclose(gradients, exact, rtol=1e-12)
     sizes, clip = np.array([5, 12, 0]), 0.4
@@ -542,26 +513,21 @@ def test_models_converge_to_the_penalised_minimiser_of_a_convex_objective(make, 
     streams = Streams(3, (0, 1))
     network = networks.build(streams, "ring", 3, weights="laplacian", scale=1.0)
     algorithm = make(a0=a0, e0=1.0, rate=0.3, K=2.0, init="zero", **FINE)
-    ended = {}
-
-    def observe(t, active, observables):
-        ended.update({name: np.array(value) for name, value in observables.items()})
-
-    algorithm.run(problem, network, streams, np.array([230]), observe)
+    ended = run(algorithm, problem, network, streams, 230)[230]
     alpha = a0 / 230**0.15
-    for run in (0, 1):
+    for index in (0, 1):
 
-        def penalised(flat, run=run):
+        def penalised(flat, index=index):
             x = flat.reshape(3, 4)
             everyone = np.broadcast_to(x, (1, 2, 3, 4))
-            disagreement = x - network.of_run(run).mixing @ x
-            value = problem.objective(everyone)[0, run].sum() + (x * disagreement).sum() / (
+            disagreement = x - network.of_run(index).mixing @ x
+            value = problem.objective(everyone)[0, index].sum() + (x * disagreement).sum() / (
                 2 * alpha
             )
-            return value, (problem.gradient(everyone)[0, run] + disagreement / alpha).ravel()
+            return value, (problem.gradient(everyone)[0, index] + disagreement / alpha).ravel()
 
         best = minimize(penalised, np.zeros(12), jac=True, options={"gtol": 1e-10}).x
-        assert np.abs(ended["internal"][0, run].ravel() - best).max() < 1e-6
+        assert np.abs(ended["internal"][0, index].ravel() - best).max() < 1e-6
     squared_distances = ((ended["internal"] - problem.optimum[:, None, :]) ** 2).sum(-1).mean(-1)
     assert problem.measure("squared_distance", ended["internal"]) == pytest.approx(
         squared_distances

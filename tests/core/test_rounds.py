@@ -1,11 +1,11 @@
 """Test that compiled rounds agree with the plain step, which defines them."""
 
 import warnings
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from observed import prepared_images
 from private_consensus import networks
 from private_consensus.common.errors import OutsideRange
 from private_consensus.core.algorithms.base import Finite, stack
@@ -37,13 +37,8 @@ BATCHES = {
 
 
 def scene(inputs: int, hidden: int):
-    rng = np.random.default_rng(0)
-    prepared = SimpleNamespace(
-        features=rng.random((400, inputs), dtype=np.float32),
-        labels=rng.integers(0, 10, 400),
-        splits={"train": np.arange(350), "test": np.arange(350, 400)},
-    )
-    problem = perceptron.build(STREAMS, AGENTS, prepared=prepared, hidden=hidden, records=350)
+    images = prepared_images(350, 50, inputs)
+    problem = perceptron.build(STREAMS, AGENTS, prepared=images, hidden=hidden, records=350)
     return problem, networks.build(STREAMS, "erdos_renyi", AGENTS, probability=0.6, scale=1.0)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from observed import logistic_rows
+from observed import logistic_problem
 from private_consensus.core.problems import logistic_regression
 from private_consensus.reproduction.results.numbers import cost_to_reach
 
@@ -15,10 +15,8 @@ AGENTS, RECORDS = 5, 200
 
 @pytest.fixture(params=[1.0, 20.0])
 def problem(request, streams):
-    return logistic_regression.build(
-        streams, AGENTS, prepared=logistic_rows(1200, 40), records=RECORDS, ridge=2e-5,
-        weight="mean", loss_scale=request.param, partition="per_run", test_rows=100,
-    )  # fmt: skip
+    options = {"ridge": 2e-5, "loss_scale": request.param, "test_rows": 100}
+    return logistic_problem(streams, AGENTS, 40, records=RECORDS, **options)
 
 
 @pytest.mark.parametrize("few", [0, np.inf])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from observed import running
+from observed import run, running
 from private_consensus import networks
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms.fair_classification import (
@@ -65,19 +65,8 @@ def network(streams):
     return networks.build(streams, "single", 1)
 
 
-def observables_of(algorithm, problem, network, streams, settings=1):
-    observables: dict = {}
-
-    def observe(t, active, new_values):
-        assert t == 1
-        observables.update(new_values)
-
-    algorithm.run(problem, network, streams, np.ones(settings, int), observe)
-    return observables
-
-
 def released(algorithm, problem, network, streams):
-    return observables_of(algorithm, problem, network, streams)["released"][0, :, 0]
+    return run(algorithm, problem, network, streams, 1)[1]["released"][0, :, 0]
 
 
 # --- Minima ------------------------------------------------------------------------------------
@@ -165,14 +154,14 @@ def test_the_fairness_term_is_minimised_and_reduces_the_covariance(problem, netw
 
 
 def test_coefficients_are_sums_over_the_training_rows(problem):
-    for run in range(len(problem.test)):
-        train = np.setdiff1d(np.arange(ROWS), problem.test[run])
+    for index in range(len(problem.test)):
+        train = np.setdiff1d(np.arange(ROWS), problem.test[index])
         x, y, z = problem.features[train], problem.labels[train], problem.protected[train]
         coefficients, mean = problem.coefficients, problem.protected.mean()
-        assert np.allclose(coefficients.quadratic[run], x.T @ x / 8)
-        assert np.allclose(coefficients.linear[run], (0.5 - y) @ x)
-        assert np.allclose(coefficients.covariance[run], (z - mean) @ x)
-        assert np.allclose(coefficients.distance[run], np.abs(z - mean) @ x)
+        assert np.allclose(coefficients.quadratic[index], x.T @ x / 8)
+        assert np.allclose(coefficients.linear[index], (0.5 - y) @ x)
+        assert np.allclose(coefficients.covariance[index], (z - mean) @ x)
+        assert np.allclose(coefficients.distance[index], np.abs(z - mean) @ x)
 
 
 def test_runs_have_separate_splits_or_share_a_fixed_number_of_splits(streams):
@@ -210,13 +199,13 @@ def test_metrics_match_fairlearn(problem, network, streams):
     import fairlearn.metrics as oracle  # slow to import
 
     algorithm = FairClassification(fair="off").calibrate(Budget(50.0, 0.0), problem, network, 1)
-    w = observables_of(algorithm, problem, network, streams)["released"]
+    w = run(algorithm, problem, network, streams, 1)[1]["released"]
     w = np.concatenate([w, np.ones_like(w), -np.ones_like(w)])  # also all or none positive
     measured = {name: problem.measure(name, w) for name in fair.METRICS}
-    for setting, run in product(range(3), range(4)):
-        rows = problem.test[run]
+    for setting, index in product(range(3), range(4)):
+        rows = problem.test[index]
         y, z = problem.labels[rows], problem.protected[rows]
-        predictions = (problem.features[rows] @ w[setting, run, 0] > 0).astype(int)
+        predictions = (problem.features[rows] @ w[setting, index, 0] > 0).astype(int)
         by_group = [(predictions[z == g] == y[z == g]).mean() for g in (0, 1)]
         parity = oracle.demographic_parity_difference(y, predictions, sensitive_features=z)
         expected = {
@@ -237,17 +226,17 @@ def test_metrics_match_fairlearn(problem, network, streams):
                 y, predictions, sensitive_features=z
             )
         for name, number in expected.items():
-            assert measured[name][setting, run] == pytest.approx(number, abs=1e-12), name
+            assert measured[name][setting, index] == pytest.approx(number, abs=1e-12), name
     assert (measured["demographic_parity_ratio"][2] == 1).all()
 
 
 def test_the_logistic_fit_has_a_zero_gradient_on_the_training_rows(problem, network, streams):
     ridge = 1e-2
     w = released(Logistic(ridge=ridge), problem, network, streams)
-    for run in range(len(w)):
-        train = np.setdiff1d(np.arange(ROWS), problem.test[run])
+    for index in range(len(w)):
+        train = np.setdiff1d(np.arange(ROWS), problem.test[index])
         x, y = problem.features[train], problem.labels[train]
-        slope = x.T @ (1 / (1 + np.exp(-x @ w[run])) - y) + ridge * w[run]
+        slope = x.T @ (1 / (1 + np.exp(-x @ w[index])) - y) + ridge * w[index]
         assert np.linalg.norm(slope) < 1e-8
     with pytest.raises(InvalidInput, match="inf, since this algorithm is not private"):
         Logistic().calibrate(Budget(1.0, 0.0), problem, network, 1)

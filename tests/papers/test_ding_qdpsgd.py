@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from scipy.stats import binom
 
+from observed import run
 from private_consensus import networks
 from private_consensus.audits.analyses.canary_audit import guessed
 from private_consensus.common.errors import InvalidInput
@@ -45,15 +46,6 @@ def scene():
     return problem, networks.build(streams, **graph, scale=1.0), streams
 
 
-def shown_last(algorithm, scene, horizon):
-    problem, network, streams = scene
-    observables: dict = {}
-    algorithm.run(
-        problem, network, streams, np.array([horizon]), lambda t, a, s: observables.update(s)
-    )
-    return observables
-
-
 # --- Run times ------------------------------------------------------------------------------------
 
 
@@ -68,7 +60,7 @@ def waiting_time(n, B, extra):
 
 
 @pytest.mark.parametrize(
-    ("experiment", "algorithm", "run", "n", "B"),
+    ("experiment", "algorithm", "variant", "n", "B"),
     [
         ("ding_fig14_waiting", "sdm_dsgd", "main", 10, 20),
         ("ding_fig14_waiting", "dsgd", "main", 10, 20),
@@ -81,15 +73,15 @@ def waiting_time(n, B, extra):
         ("ding_fig16", "q_dpsgd_1", "b50_time", 10, 50),
     ],
 )
-def test_compared_runs_have_equal_simulated_durations(paper, experiment, algorithm, run, n, B):
+def test_compared_runs_have_equal_simulated_durations(paper, experiment, algorithm, variant, n, B):
     config = paper.experiments[experiment]
-    rounds = config.algorithms[algorithm][run].set.get("horizon", config.horizon)
+    rounds = config.algorithms[algorithm][variant].set.get("horizon", config.horizon)
     round_duration = {
         "q_dpsgd_1": B / 50 + 9 / 16,
         "sdm_dsgd": waiting_time(n, B, 0.9),
         "dsgd": waiting_time(n, B, 3.0),
     }[algorithm]
-    window = 1100 * (0.9625 if B == 20 or run == "b50_time" else 1.5625)
+    window = 1100 * (0.9625 if B == 20 or variant == "b50_time" else 1.5625)
     assert rounds * round_duration == pytest.approx(window, rel=3e-3)
 
 
@@ -171,7 +163,7 @@ def test_the_canary_audit_accepts_calibrated_noise_and_rejects_reduced_noise(sce
     for share in (1.0, 0.02):
         audit = load("canary_audit")(confidence=0.99, share=share, sigma_rule="accountant")
         audit = audit.calibrate(budget, problem, network, rounds)
-        observables = shown_last(audit, scene, rounds)
+        observables = run(audit, *scene, rounds)[rounds]
         bounds[share] = observables["bound_gradients"]
         assert np.all(observables["bound_delta"] == DELTA) and np.all(
             observables["bound_confidence"] == 0.99

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from scipy.integrate import quad
 from scipy.optimize import minimize
 from scipy.stats import kstest, laplace, norm
 
-from observed import logistic_rows, run, running
+from observed import logistic_problem, run, running
 from private_consensus import networks
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms import load
@@ -29,30 +28,20 @@ from private_consensus.core.algorithms.pdop import PrivateDistributedOptimisatio
 from private_consensus.core.algorithms.random_aggregation import RandomAggregation
 from private_consensus.core.claims import claims_of
 from private_consensus.core.lower_bounds import lower_bound_of
-from private_consensus.core.problems import logistic_regression, mean_estimation
+from private_consensus.core.problems import mean_estimation
 from private_consensus.core.problems.logistic_regression import LogisticRegression
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget, account, aggregation, verdict_of
-from private_consensus.reproduction.configuration import plan as planning
-from private_consensus.reproduction.configuration.schema import read_yaml
 from private_consensus.reproduction.statements import constrained
 
 AGENTS, DIM = 6, 5
-CONFIG = Path(__file__).parents[2] / "config"
 FREE = Budget(np.inf, 0.0)
 NOISE = {"noise": 1.0, "growth": 1.02, "calibration": "given"}
 
 
-def build_problem(streams, agents=AGENTS, **changes):
-    parameters = {"records": 50, "ridge": 1.0, "weight": "mean", "partition": "per_run"} | changes
-    return logistic_regression.build(
-        streams, agents, prepared=logistic_rows(1200, DIM), **parameters
-    )
-
-
 @pytest.fixture
 def problem(streams):
-    return build_problem(streams)
+    return logistic_problem(streams, AGENTS, DIM)
 
 
 @pytest.fixture
@@ -206,7 +195,7 @@ def test_losses_along_a_trajectory_equal_a_coordinate_by_coordinate_loop(problem
 def test_aggregate_outputs_and_their_noise_have_the_stated_distributions(streams, aggregator):
     """The output minus noise and gradient step is uniform in the interval; the noise is Laplace."""
     many = Streams(streams.root, tuple(range(200)), streams.groups)
-    problem = build_problem(many)
+    problem = logistic_problem(many, AGENTS, DIM)
     network = networks.build(many, "random_edges", AGENTS, edges=8)
     algorithm = LocallyPrivateGradientDescent(aggregator=aggregator, noise=0.5, growth=1.0)
     noise = next(many.sequence("noise", "laplace", (AGENTS, DIM), ""))
@@ -336,7 +325,7 @@ def test_log_likelihood_ratio_of_transcripts_is_within_the_accountants_epsilon(s
 
     Weights are integrated out by the density of Eq. (10), given all received messages.
     """
-    problem = build_problem(streams)
+    problem = logistic_problem(streams, AGENTS, DIM)
     network = networks.build(streams, "random_edges", AGENTS, edges=8)
     algorithm = LocallyPrivateADMM(noise=0.05, growth=1.0)
     features, labels = problem.features.copy(), problem.labels.copy()
@@ -368,7 +357,7 @@ def test_log_likelihood_ratio_of_transcripts_is_within_the_accountants_epsilon(s
 
 @pytest.fixture
 def boxed(streams):
-    return build_problem(streams, box=1.0)
+    return logistic_problem(streams, AGENTS, DIM, box=1.0)
 
 
 def test_noiseless_coordinate_descent_reaches_every_local_optimum(boxed, network, streams):
@@ -465,15 +454,6 @@ def test_calibrated_noise_covers_all_coordinates_and_ignores_random_weights(prob
     assert noises["random", 1.02] == pytest.approx(alike, rel=1e-6)
     assert noises["random", 1.0] == pytest.approx(constant, rel=1e-6)
     assert noises["fixed", 1.02] == noises["random", 1.02]
-
-
-# Experiment cells at a small scale.
-
-
-@pytest.fixture(scope="module")
-def plan():
-    config = {**read_yaml(CONFIG / "config.yaml"), "papers": ["xiao"], "scale": "smoke"}
-    return planning.load(config, CONFIG)
 
 
 def test_record_curvature_of_mean_estimation_is_zero(streams):
