@@ -194,7 +194,6 @@ class Arriving(Algorithm):
     """Gossip of noisy data that arrive in every iteration; none of them depend on a message."""
 
     noise: float = 5.0
-    internal_outputs: ClassVar = ()
 
     def mechanisms(self, problem, network, horizon):
         return {"message": Gaussian(2.0, self.noise)}

@@ -8,7 +8,6 @@ is neither increasing nor flat, and the better of two methods is not the worse.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cache
 from itertools import product
 from typing import Any
 
@@ -27,24 +26,17 @@ SPREAD = 1e-9
 Means = list[np.ndarray]
 
 
-class Cells:
-    """Cells of a plan, each expanded once."""
-
-    def __init__(self, plan: Plan):
-        self.cell = cache(plan.cell)
-
-
-def layout(cells: Cells, test: Test) -> list[np.ndarray]:
+def layout(plan: Plan, test: Test) -> list[np.ndarray]:
     """Return the x values of each group of a test at paper scale, from the configuration."""
-    columns = axes(cells, test.series)
+    columns = axes(plan, test.series)
     levels = [columns[name] for name in test.other_axes]
     groups = len(list(product(*levels)))
     return [np.array(columns[test.x], float)] * groups
 
 
-def axes(cells: Cells, series: Series) -> dict[str, list[Any]]:
+def axes(plan: Plan, series: Series) -> dict[str, list[Any]]:
     """Return the values of all axes of a series, and of t."""
-    cell = cells.cell(series.experiment, series.method)
+    cell = plan.cell(series.experiment, series.method)
     settings = [s for s in cell["settings"] if s["variant"] == series.variant]
     horizon = max(setting["horizon"] for setting in settings)
     axis_values = {name: [s["columns"][name] for s in settings] for name in settings[0]["columns"]}
@@ -85,7 +77,7 @@ def true_means(test: Test, x: list[np.ndarray]) -> Means:
         return [*(_arriving(test, g, 0.2) for g in x), *(_arriving(test, g, 0.7) for g in x)]
     if test.kind in COMPARISONS:
         return _pair(x, _truth(test), test.kind)
-    return [_along(test, points) for points in x]
+    return [_TRUE[test.kind](test, points) for points in x]
 
 
 def mutants(test: Test, x: list[np.ndarray]) -> Iterator[tuple[str, Means]]:
@@ -152,10 +144,6 @@ def _arriving(test: Test, x: np.ndarray, share: float) -> np.ndarray:
     goal = 1.0 if test.goal is None else test.goal / 2
     start = goal * max(10.0, 10.0 * test.expected)
     return np.where(np.arange(len(x)) < max(1, int(share * len(x))), start, goal)
-
-
-def _along(test: Test, x: np.ndarray) -> np.ndarray:
-    return _TRUE[test.kind](test, x)
 
 
 def _stated(test: Test) -> float:

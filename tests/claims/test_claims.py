@@ -564,34 +564,25 @@ def test_two_series_may_differ_in_either_direction():
 
 @pytest.mark.parametrize(("first", "state"), [(0.5, "held"), (0.9, "did not hold")])
 def test_the_series_that_decreases_faster_reaches_the_goal_earlier(first, state):
-    rng = np.random.default_rng(3)
-    steps = np.arange(1, 31)
-    rows = [
-        {"experiment": "e", "algorithm": name, "variant": "v", "quantity": "q", "metric": "m",
-         "run": run, "t": int(i), "value": rate ** float(i) * rng.uniform(0.9, 1.1)}
-        for name, rate in (("one", first), ("two", 0.7)) for run in range(8) for i in steps
-    ]  # fmt: skip
-    series = {"experiment": "e", "variant": "v", "measure": "q.m"}
+    steps = np.arange(1.0, 31.0)
+    curves = [
+        measurements(name, rate**steps, seed=seed, x=steps)
+        for name, rate, seed in (("one", first, 0), ("two", 0.7, 1))
+    ]
     test = Test(
-        kind="reaches_earlier", x="t", goal=0.1,
-        series={**series, "method": "one"}, against={**series, "method": "two"},
-    )  # fmt: skip
-    privacy = pl.DataFrame(schema={"experiment": pl.String})
-    assert evaluate([test], pl.DataFrame(rows), privacy).verdict == state
+        kind="reaches_earlier", x="x", goal=0.1, series=series("one"), against=series("two")
+    )
+    assert verdict(test, *curves) == state
 
 
 def test_infinite_values_are_evaluated_as_very_large_values():
-    rows = [
-        {"experiment": "e", "algorithm": "a", "variant": "v", "quantity": "q", "metric": "m",
-         "run": run, "x": x, "value": np.inf if x == 2.0 and run == 0 else 1.0}
-        for run in range(6) for x in (1.0, 2.0)
-    ]  # fmt: skip
-    series = {"experiment": "e", "method": "a", "variant": "v", "measure": "q.m"}
-    level = Test(kind="level", x="x", series=series, at_most=10.0)
-    privacy = pl.DataFrame(schema={"experiment": pl.String})
-    verdict = evaluate([level], pl.DataFrame(rows), privacy)
-    assert verdict.elements[0].state == "confirmed"
-    assert verdict.deciding.value > 1e100
+    is_diverged = (pl.col("x") == 2.0) & (pl.col("run") == 0)
+    value = pl.when(is_diverged).then(np.inf).otherwise(pl.col("value"))
+    runs = measurements("one", [1.0, 1.0], x=[1.0, 2.0]).with_columns(value=value)
+    level = Test(kind="level", x="x", series=series(), at_most=10.0)
+    judged = evaluate([level], runs, NO_PRIVACY)
+    assert judged.elements[0].state == "confirmed"
+    assert judged.deciding.value > 1e100
 
 
 @pytest.mark.parametrize(

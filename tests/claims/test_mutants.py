@@ -14,12 +14,11 @@ from private_consensus.reproduction.claims.statements import estimates
 from private_consensus.reproduction.configuration import plan as planning
 from private_consensus.reproduction.configuration.schema import read_yaml
 
-from .curves import Cells, layout, mutants, true_means, verdict
+from .curves import layout, mutants, true_means, verdict
 
 CONFIG = Path(__file__).parents[2] / "config"
 PLAN = planning.load(read_yaml(CONFIG / "config.yaml"), CONFIG)
 CLAIMS = {name: claim for paper in PLAN.papers.values() for name, claim in paper.claims.items()}
-CELLS = Cells(PLAN)
 PRIVATE = ("private", "tight")
 
 
@@ -42,7 +41,7 @@ def test_claims_do_not_hold_on_mutated_curves(name):
             if judge([estimates(test, None, privacy(test, 2.0))]).verdict == HELD:
                 survivors.append((variant, "twice the epsilon"))
             continue
-        x = layout(CELLS, test)
+        x = layout(PLAN, test)
         for mutant, means in mutants(test, x):
             tested_count += 1
             if verdict(test, x, means, exact=mutant == "flat") == HELD:
@@ -58,7 +57,7 @@ def test_claims_hold_on_true_curves(name):
         if test.kind in PRIVATE:
             is_held = judge([estimates(test, None, privacy(test, 1.0))]).verdict == HELD
         else:
-            x = layout(CELLS, test)
+            x = layout(PLAN, test)
             is_held = verdict(test, x, true_means(test, x)) == HELD
         if not is_held:
             wrong.append((variant, test.kind))

@@ -10,31 +10,26 @@ from private_consensus.reproduction.configuration.schema import Table
 from private_consensus.reproduction.results import tables
 
 VALUES = np.array([0.1, 0.2, 0.4, 0.3])
-METHODS = [
-    {
-        "label": "ours & theirs",
-        "method": "a",
-        "variant": "one",
-        "interpretation": "resolved",
-        "published": [(1.0, 0.2, 0.06)],
-    }
-]
-
-
-def spec(**changes):
-    block = {"label": "Adult", "experiment": "e", "methods": METHODS}
-    table_fields = {
-        "title": "Table",
-        "caption": "What is shown.",
-        "row_axis": "epsilon",
-        "row_title": "epsilon",
-        "measure": "released.error",
-        "extra_columns": {"share": "released.share"},
-        "published_runs": 9,
-        "blocks": [block, {**block, "label": "Aardvark"}],
-        **changes,
-    }
-    return Table.model_validate(table_fields).model_dump(mode="json")
+METHOD = {
+    "label": "ours & theirs",
+    "method": "a",
+    "variant": "one",
+    "interpretation": "resolved",
+    "published": [(1.0, 0.2, 0.06)],
+}
+TABLE = Table(
+    title="Table",
+    caption="What is shown.",
+    row_axis="epsilon",
+    row_values=[1.0, 10.0],
+    row_title="epsilon",
+    measure="released.error",
+    extra_columns={"share": "released.share"},
+    published_runs=9,
+    blocks=[
+        {"label": label, "experiment": "e", "methods": [METHOD]} for label in ("Adult", "Aardvark")
+    ],
+)
 
 
 @pytest.fixture
@@ -60,7 +55,7 @@ def cells():
 
 
 def test_differences_are_in_units_of_combined_standard_errors(cells):
-    numbers = tables.table_numbers(spec(row_values=[1.0, 10.0]), cells)
+    numbers = tables.table_numbers(TABLE.model_dump(mode="json"), cells)
     assert numbers["block"].to_list() == ["Adult"] * 2 + ["Aardvark"] * 2
     assert numbers["row"].to_list() == [1.0, 10.0] * 2
     first = numbers.row(0, named=True)

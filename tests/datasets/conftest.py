@@ -17,68 +17,32 @@ import pytest
 MIRROR_VARIABLE = "PRIVATE_CONSENSUS_MIRROR"
 MIRROR = os.environ.get(MIRROR_VARIABLE)
 
-needs_mirror = pytest.mark.skipif(
-    not MIRROR, reason=f"compares with real data: set {MIRROR_VARIABLE} to a mirror"
-)
-
 
 @dataclass
 class Publisher:
     """Server with files by path, and per path the failures of the next requests, in order.
 
-    Faults: an HTTP status; ``("cut", n)`` ends after n bytes; ``("stall", s)`` sends nothing for
-    s seconds; ``("drip", n)`` sends n bytes ten times a second; ``("redirect", url)``.
+    Faults: an HTTP status; ``("cut", n)`` ends after n bytes; ``("stall", s)`` waits s seconds.
     """
 
     files: dict[str, bytes] = field(default_factory=dict)
     faults: dict[str, list] = field(default_factory=dict)
-    requests: list[tuple[str, str | None]] = field(default_factory=list)
-    ranges: bool = True
+    requests: list[str] = field(default_factory=list)
     url: str = ""
 
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
-        path, byte_range = handler.path, handler.headers.get("Range")
-        self.requests.append((path, byte_range))
+        path = handler.path
+        self.requests.append(path)
         fault = self.faults[path].pop(0) if self.faults.get(path) else None
-        if isinstance(fault, int):
-            return self._empty(handler, fault)
-        if path not in self.files and not isinstance(fault, tuple):
-            return self._empty(handler, 404)
-        kind, amount = fault or (None, None)
-        if kind == "redirect":
-            return self._empty(handler, 302, Location=amount)
+        kind, amount = fault if isinstance(fault, tuple) else (None, None)
+        status = fault if isinstance(fault, int) else 200 if path in self.files else 404
+        body = self.files[path] if status == 200 else b""
         if kind == "stall":
             time.sleep(amount)
-        body = self.files[path]
-        start = (
-            int(byte_range.removeprefix("bytes=").rstrip("-")) if byte_range and self.ranges else 0
-        )
-        if start >= len(body) > 0:
-            return self._empty(handler, 416)
-        handler.send_response(206 if start else 200)
-        if start:
-            handler.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
-        body = body[start:]
+        handler.send_response(status)
         handler.send_header("Content-Length", str(len(body)))
         handler.end_headers()
-        if kind == "cut":
-            body = body[:amount]
-        if kind != "drip":
-            handler.wfile.write(body)
-            return None
-        for i in range(0, len(body), amount):
-            handler.wfile.write(body[i : i + amount])
-            handler.wfile.flush()
-            time.sleep(0.1)
-        return None
-
-    @staticmethod
-    def _empty(handler: BaseHTTPRequestHandler, status: int, **headers: str) -> None:
-        handler.send_response(status)
-        for name, value in headers.items():
-            handler.send_header(name, value)
-        handler.send_header("Content-Length", "0")
-        handler.end_headers()
+        handler.wfile.write(body[:amount] if kind == "cut" else body)
 
 
 @pytest.fixture
@@ -124,8 +88,6 @@ def mirror_path() -> str:
 
 
 @pytest.fixture(autouse=True)
-def no_pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Record the pauses between tries, and do not wait."""
-    pauses: list[float] = []
-    monkeypatch.setattr(pooch.core, "time", SimpleNamespace(sleep=pauses.append))
-    return pauses
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do not wait between tries."""
+    monkeypatch.setattr(pooch.core, "time", SimpleNamespace(sleep=lambda seconds: None))

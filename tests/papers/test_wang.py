@@ -185,14 +185,6 @@ def test_without_any_noise_the_agents_converge_to_the_parameter(streams, network
     assert np.isinf(account(silent.releases(exact, network, 9), 0.0).epsilon)
 
 
-def observed(block):
-    return observation.build(block, 5, **observation.EXAMPLE)
-
-
-def graph(block):
-    return networks.build(block, "edges", 5, edges=EDGES)
-
-
 # --- Noise and privacy ----------------------------------------------------------------------------
 
 

@@ -12,7 +12,7 @@ import pytest
 from private_consensus.report.reading import Results
 from private_consensus.reproduction.results.files import stamp, write
 
-DRAWN, REAL, MADE_UP = "drawn as the paper describes", "adult (mirror)", "adult (surrogate)"
+DRAWN, MADE_UP = "drawn as the paper describes", "adult (surrogate)"
 VERDICTS = ("held", "held in part", "did not hold", "undecided", "cannot be tested")
 
 

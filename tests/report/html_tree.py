@@ -20,14 +20,6 @@ class Tree(HTMLParser):
     def handle_data(self, data):
         self.text += data
 
-    def attributes(self, tag: str, name: str) -> list[str]:
-        """Return the values of an attribute over all elements of a tag."""
-        return [
-            attributes[name] or ""
-            for kind, attributes in self.elements
-            if kind == tag and name in attributes
-        ]
-
     def all(self, name: str) -> list[str]:
         """Return the values of an attribute over all elements."""
         return [attributes[name] or "" for _, attributes in self.elements if name in attributes]

@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from private_consensus.report import (
-    write_site,
-)
+from private_consensus.report import write_site
 from private_consensus.report.site import write_zipped
 
 
