@@ -69,6 +69,7 @@ COLUMNS = {
         "readings": "verdict of each other reading of the sentence",
         "related": "verdicts on the numbered statements in the location of the claim",
         "verdict_unadjusted": "verdict at 95 % for this claim alone",
+        "excluded": "verdicts that an undecided claim excludes",
         "p_holm": "p-value after Holm's adjustment",
         "no_better": "constant models and the compared methods that are no better, one per line",
         "source": "origin of the data",

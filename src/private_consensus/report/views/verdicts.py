@@ -20,7 +20,7 @@ from private_consensus.reproduction.claims import (
     UNTESTED,
 )
 from private_consensus.reproduction.claims.intervals import MIN_RUNS
-from private_consensus.reproduction.claims.statements import HUGE, RATIO_TESTS
+from private_consensus.reproduction.claims.statements import RATIO_TESTS
 
 from ..formats import exponential, interval, method_title, number, region
 from ..reading import Results, Row
@@ -35,6 +35,12 @@ ADDITIONS = "Claims that no total counts: of other papers, and additions of this
 
 METHOD = re.compile(r"\b([a-z]\w*)\.(\w+)")
 """Method ``algorithm.variant`` in the words for a statistic."""
+
+EXCLUDED = {
+    HELD: "“held” is excluded, since a part is contradicted",
+    NOT_HELD: "“did not hold” is excluded, since a part is confirmed",
+}
+"""Remark on each verdict that an undecided claim excludes."""
 
 MAX_RECOMMENDED_RUNS = 100_000
 """Largest number of runs that a remark recommends."""
@@ -69,8 +75,8 @@ def formatted(row: Row, labels: Mapping[str, str]) -> dict[str, Any]:
     if kind == "ratio":
         accept_low = accept_low if accept_low else float("-inf")
     digits = _digits((value, low, high), (accept_low, accept_high))
-    size = (infinite := _infinite_runs(row)) or number(value, digits)
-    ends = interval(low, high, digits) if low != high else "" if infinite else "exact"
+    size = number(value, digits)
+    ends = interval(low, high, digits) if low != high else "exact"
     accepted = region(accept_low, accept_high, digits)
     return {
         **row,
@@ -119,7 +125,10 @@ def remark(row: Row, labels: Mapping[str, str]) -> str:
         return row.get("untestable_because") or "no measurement could decide the claim"
     readings = row.get("readings") or ""
     same = f"by reading: {readings}" if readings else ""
-    clauses = [_undecided(row) if row["verdict"] == UNDECIDED else _equal(row)]
+    clauses = [_equal(row)]
+    if row["verdict"] == UNDECIDED:
+        excluded = [EXCLUDED[name] for name in (row.get("excluded") or "").split(", ") if name]
+        clauses = [_undecided(row), *excluded]
     restrictions = _restrictions(row, labels)
     same = "" if same in restrictions else same
     return "; ".join(filter(None, [*clauses, *restrictions, same, row.get("related")]))
@@ -138,14 +147,6 @@ def _undecided(row: Row) -> str:
     if math.isinf(runs_needed) or runs_needed > MAX_RECOMMENDED_RUNS:
         return "more runs would not decide: the estimate is too close to the limit of the claim"
     return f"about {number(int(runs_needed))} runs would decide"
-
-
-def _infinite_runs(row: Row) -> str:
-    """Describe in how many runs the value of a mean is infinite, for which HUGE stands."""
-    fraction = (row["value"] or 0.0) / HUGE
-    if fraction < 1e-9 or measure(row) == "ratio":
-        return ""
-    return f"infinite in {round(fraction * row['runs'])} of {row['runs']} runs"
 
 
 def _equal(row: Row) -> str:

@@ -16,8 +16,8 @@ The ``quantifier`` of a test (:class:`.schema.Test`) determines how its elements
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
@@ -31,7 +31,6 @@ from .words import (
     CONFIRMED,
     CONTRADICTED,
     HELD,
-    IN_PART,
     NOT_HELD,
     OPEN,
     TIED,
@@ -103,7 +102,7 @@ class Verdict:
         Element whose interval determines the verdict: if the claim holds, the one with the largest
         p-value, or the fewest standard errors inside its region if all p-values are below
         :data:`MIN_P`; otherwise the one furthest outside its region, of those that contradict the
-        claim at the level ``p``.
+        claim at the level ``p``. If the claim is undecided, the one that needs the most runs.
     opening : Element
         Element that is undecided at levels below ``p``, so that the verdict differs there.
     runs : int
@@ -115,6 +114,9 @@ class Verdict:
         an estimate is on an edge or no number of runs decides; NaN for a decided claim.
     level_divisor : int
         Number by which the error level of each interval is divided (Bonferroni).
+    excluding : dict
+        Smallest error level at which "held", and "did not hold", is impossible whatever the
+        undecided elements are; 1 if it is possible at 5 %.
     """
 
     verdict: str
@@ -125,12 +127,11 @@ class Verdict:
     p: float
     runs_needed: float
     level_divisor: int
+    excluding: Mapping[str, float] = field(default_factory=dict)
 
 
-DECIDING = {
-    UNDECIDED: (OPEN,), NOT_HELD: (CONTRADICTED, TIED), IN_PART: (CONTRADICTED, TIED),
-}  # fmt: skip
-"""States of the elements that keep a claim from holding, by verdict."""
+AGAINST = (CONTRADICTED, TIED)
+"""States of the elements that keep a decided claim from holding."""
 
 NO_ELEMENT = Element("", "", np.nan, np.nan, np.nan, (np.nan, np.nan), "", np.nan, np.nan)
 NOTHING = Verdict(
@@ -225,9 +226,13 @@ class Judgement:
         """
         if np.all(self.states(unadjusted) == CONFIRMED):
             return HELD
-        states = np.split(self.states(adjusted), np.cumsum(self.sizes)[:-1])
+        return self._combined(self.states(adjusted))
+
+    def _combined(self, states: np.ndarray) -> str:
+        """Combine the states of all elements by the quantifiers of the tests."""
         verdicts, counted = [], defaultdict(list)
-        for estimate, element_states in zip(self.parts, states, strict=True):
+        parts = np.split(states, np.cumsum(self.sizes)[:-1])
+        for estimate, element_states in zip(self.parts, parts, strict=True):
             element_states = element_states[~estimate.is_step | (element_states != CONFIRMED)]
             quantifier = estimate.test.quantifier
             if quantifier in _COUNTED:
@@ -266,15 +271,20 @@ class Judgement:
         )  # fmt: skip
         below = remaining if p == NEVER else self.states(self.ends(p * (1 - 1e-6) / level_divisor))
         changed = np.flatnonzero(below != remaining).tolist()
-        deciding = np.flatnonzero(np.isin(remaining, DECIDING.get(outcome, ()))).tolist()
+        needed = self._runs_to_decide(unadjusted, adjusted) if outcome == UNDECIDED else {}
+        against = np.flatnonzero(np.isin(remaining, AGAINST)).tolist() if outcome != HELD else []
         # Steps of a monotone claim confirm nothing.
         confirmed = np.flatnonzero(~self.is_step & (remaining == CONFIRMED)).tolist()
         certain = changed or _weakest(elements, confirmed)
-        position = _closest(elements, deciding or certain)
+        if needed:
+            position = max(needed, key=lambda index: needed[index])
+        else:
+            position = _closest(elements, against or certain)
         return Verdict(
             outcome, elements[position], elements[changed[0] if changed else position], elements,
             min(estimate.runs for estimate in self.parts), p,
-            self._runs_needed(outcome, unadjusted, adjusted), level_divisor,
+            max(needed.values(), default=np.nan), level_divisor,
+            {name: self._excludes(name) for name in (HELD, NOT_HELD)},
         )  # fmt: skip
 
     def _p(self, outcome: str) -> float:
@@ -283,29 +293,57 @@ class Judgement:
             return NEVER
         if self.at(MIN_P) == outcome:
             return EXACT if self._exact() else MIN_P
-        low, high = np.log(MIN_P), np.log(ALPHA)
-        for _ in range(30):
-            middle = (low + high) / 2
-            low, high = (low, middle) if self.at(np.exp(middle)) == outcome else (middle, high)
-        return float(np.exp(high))
+        return _smallest_level(lambda alpha: self.at(alpha) == outcome)
+
+    def _excludes(self, verdict: str) -> float:
+        """Compute the smallest error level at which no undecided element permits a verdict."""
+        state = CONFIRMED if verdict == HELD else CONTRADICTED
+
+        def is_excluded(alpha: float) -> bool:
+            states = self.states(self.ends(alpha / self.count))
+            return self._combined(np.where(states == OPEN, state, states)) != verdict
+
+        if not is_excluded(ALPHA):
+            return NEVER
+        return MIN_P if is_excluded(MIN_P) else _smallest_level(is_excluded)
 
     def _exact(self) -> bool:
         return all(np.all(estimate.error == 0) for estimate in self.parts)
 
-    def _runs_needed(self, outcome: str, unadjusted: Ends, adjusted: Ends) -> float:
-        """Estimate the number of runs at which every undecided interval ends at an edge."""
-        if outcome != UNDECIDED:
-            return np.nan
+    def _runs_to_decide(self, unadjusted: Ends, adjusted: Ends) -> dict[int, float]:
+        """Estimate the number of runs that decides each undecided element that a verdict needs.
+
+        With the quantifier ``some``, a part needs no element if one is confirmed, and only one if
+        the estimate of an undecided element is inside its region.
+        """
         inside = (self.accept[:, 0] <= self.value) & (self.value <= self.accept[:, 1])
         ends, divisor = (unadjusted, 1) if np.all(inside) else (adjusted, self.count)
-        counts = []
-        for i in np.flatnonzero(self.states(ends) == OPEN):
-            gaps = np.abs(self.accept[i] - self.value[i])
-            border = self.accept[i, np.argmin(gaps)]
-            end = ends[1][i] if border > self.value[i] else ends[0][i]
-            width = abs(end - self.value[i])
-            counts.append(_runs(*self.sources[i], gaps.min(), width, ALPHA / divisor))
-        return max(counts, default=np.inf)
+        states = self.states(ends)
+        counts, some, unneeded = {}, defaultdict(list), set()
+        for i, (estimate, _) in enumerate(self.sources):
+            if estimate.test.quantifier == "some":
+                some[estimate.test.part].append(i)
+            if states[i] == OPEN:
+                gaps = np.abs(self.accept[i] - self.value[i])
+                border = self.accept[i, np.argmin(gaps)]
+                end = ends[1][i] if border > self.value[i] else ends[0][i]
+                width = abs(end - self.value[i])
+                counts[i] = _runs(*self.sources[i], gaps.min(), width, ALPHA / divisor)
+        for part in some.values():
+            promising = [i for i in part if i in counts and inside[i]]
+            needed = sorted(promising, key=lambda i: counts[i])[:1] or part
+            is_confirmed = any(states[i] == CONFIRMED for i in part)
+            unneeded |= set(part) - (set() if is_confirmed else set(needed))
+        return {i: runs for i, runs in counts.items() if i not in unneeded} or counts
+
+
+def _smallest_level(condition: Callable[[float], bool]) -> float:
+    """Return the smallest level that meets a condition, which 5 % meets and MIN_P does not."""
+    low, high = np.log(MIN_P), np.log(ALPHA)
+    for _ in range(30):
+        middle = (low + high) / 2
+        low, high = (low, middle) if condition(np.exp(middle)) else (middle, high)
+    return float(np.exp(high))
 
 
 def _weakest(elements: Sequence[Element], indices: Sequence[int]) -> list[int]:

@@ -351,6 +351,7 @@ def _linear(
     value, error, skewness = jackknife(lambda means: matrix @ scale(means), values)
     # A mean is infinite if one run is, whatever the values of the other runs.
     error = np.where((np.abs(matrix) > 0) @ infinite, 0.0, error)
+    value = np.where(np.abs(value) > ROUNDING * HUGE, np.copysign(np.inf, value), value)
     runs = values.shape[1]
 
     def ends(alpha: float) -> tuple[np.ndarray, np.ndarray]:
@@ -360,16 +361,18 @@ def _linear(
             together, _ = limits(value, error, skewness, runs, 2 * alpha / is_step.sum())
             alone, _ = limits(value, error, skewness, runs, 2 * ALPHA)
             low, high = np.where(is_step, together, low), np.where(is_step, alone, high)
-        return _without_sign(low, high) if test.kind == "differs" else (low, high)
+        return without_sign(low, high) if test.kind == "differs" else (low, high)
 
-    reported = np.abs(value) if test.kind == "differs" else value
-    regions_array = np.array(regions)
+    # The pseudo-values of -x have the opposite skewness.
+    sign = np.where(value < 0, -1.0, 1.0) if test.kind == "differs" else np.ones(len(value))
     return Estimates(
-        test, names, reported, regions_array, error, skewness, runs, ends, is_step, means
-    )
+        test, names, sign * value, np.array(regions), error, sign * skewness, runs, ends, is_step,
+        means,
+    )  # fmt: skip
 
 
-def _without_sign(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def without_sign(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends of the interval of |x| from those of x."""
     return np.maximum(0.0, np.maximum(low, -high)), np.maximum(np.abs(low), np.abs(high))
 
 

@@ -19,8 +19,18 @@ from .intervals import limits
 from .judging import NEVER, Element, Verdict, evaluate
 from .schema import OF_PRIVACY, Claim, Test, TestedVariant
 from .selection import CURVE, rows_for
-from .statements import UNITS
-from .words import CONFIRMED, CONTRADICTED, TIED, UNDECIDED, UNTESTABLE, UNTESTED, combined
+from .statements import UNITS, without_sign
+from .words import (
+    CONFIRMED,
+    CONTRADICTED,
+    HELD,
+    NOT_HELD,
+    TIED,
+    UNDECIDED,
+    UNTESTABLE,
+    UNTESTED,
+    combined,
+)
 
 STATISTIC = {
     **dict.fromkeys(("kind", "statistic", "unit", "means"), pl.String),
@@ -34,14 +44,15 @@ SCHEMA = {
     **dict.fromkeys(("interpretation", "verdict"), pl.String),
     **STATISTIC, "opening": pl.Struct(STATISTIC), "tolerance": pl.Float64,
     **dict.fromkeys(("parts", "confirmed", "contradicted", "tied"), pl.Int64),
+    "excluding": pl.Struct(dict.fromkeys((HELD, NOT_HELD), pl.Float64)),
     "p": pl.Float64, "level_divisor": pl.Int64, "runs": pl.Int64, "runs_needed": pl.Float64,
     **dict.fromkeys(("because", "untestable_because", "caveat", "theorems"), pl.String),
     **dict.fromkeys(("setting", "differences", "no_better", "source", "experiments"), pl.String),
 }  # fmt: skip
 ADJUSTED = {
-    **{key: SCHEMA[key] for key in SCHEMA if key != "opening"},
+    **{key: SCHEMA[key] for key in SCHEMA if key not in ("opening", "excluding")},
     "verdict_unadjusted": pl.String, "p_holm": pl.Float64, "readings": pl.String,
-    "related": pl.String,
+    "related": pl.String, "excluded": pl.String,
 }  # fmt: skip
 
 
@@ -116,9 +127,10 @@ def adjusted(claims: pl.DataFrame, theorems: pl.DataFrame | None = None) -> pl.D
 
     The method is applied to the primary variants, separately for claims of the papers and for
     additions of this project, so that additions change no verdict on a paper. A verdict that is not
-    significant becomes "undecided", with the statistic that keeps it from being significant.
-    Intervals have the adjusted level. A claim that is a theorem of its paper has the verdict of the
-    theorem.
+    significant becomes "undecided", with the statistic that keeps it from being significant. The
+    verdicts that an undecided claim excludes are named; their level is divided by the number of
+    claims (Bonferroni). Intervals have the adjusted level. A claim that is a theorem of its paper
+    has the verdict of the theorem.
 
     Parameters
     ----------
@@ -144,6 +156,8 @@ def adjusted(claims: pl.DataFrame, theorems: pl.DataFrame | None = None) -> pl.D
             if not is_significant:
                 row |= {**row["opening"], "verdict": UNDECIDED}
             row |= {"p_holm": p, **_interval(row, level)}
+            if row["verdict"] == UNDECIDED:
+                row["excluded"] = _excluded(row, ALPHA / len(family))
         for row in primary:
             row["readings"] = _other_readings(row, rows)
             row["related"] = _related(row, proven)
@@ -187,7 +201,15 @@ def _interval(row: Mapping[str, Any], level: float) -> dict[str, float]:
     if None in moments or row["low"] == row["high"] or row["kind"] in OF_PRIVACY:
         return {}
     low, high = limits(*moments, row["runs"], level / max(1, row["level_divisor"]))
+    if row["kind"] == "differs":
+        low, high = without_sign(low, high)
     return {"low": float(low), "high": float(high)}
+
+
+def _excluded(row: Mapping[str, Any], level: float) -> str:
+    """List the verdicts that are impossible at an error level."""
+    levels = row["excluding"] or {}
+    return ", ".join(name for name, p in levels.items() if p is not None and p <= level)
 
 
 def _judged(claim: Claim, verdict: Verdict, is_primary: bool, reduced: bool) -> dict[str, Any]:
@@ -197,7 +219,7 @@ def _judged(claim: Claim, verdict: Verdict, is_primary: bool, reduced: bool) -> 
     if is_primary and claim.untested:
         return {"verdict": UNTESTED}
     if reduced:
-        return {"verdict": UNDECIDED, "p": NEVER, "runs_needed": None}
+        return {"verdict": UNDECIDED, "p": NEVER, "runs_needed": None, "excluding": None}
     return {"verdict": verdict.verdict}
 
 
@@ -220,6 +242,7 @@ def _numbers(verdict: Verdict) -> dict[str, Any]:
     return {
         **_defined({key: vars(verdict)[key] for key in ("verdict", "runs", "p", "runs_needed")}),
         "level_divisor": verdict.level_divisor,
+        "excluding": verdict.excluding or None,
         **_statistic(verdict.deciding),
         "opening": _statistic(verdict.opening),
         "parts": len(states),
