@@ -580,3 +580,10 @@ def test_executed_batches_that_are_larger_than_the_accounted_ones_are_named():
     doubled = Doubled(**parameters(noisy))
     result = audit_calibrated(doubled, problem, network, horizon, 1e-5, pairs=2)
     assert result.verdict == "leaks" and "batches of" in result.reason
+
+
+@pytest.mark.parametrize("name", ["releases", "bounded", "noise_is_given"])
+def test_a_method_that_the_audit_uses_cannot_be_redefined(name):
+    with pytest.raises(InvalidInput) as error:
+        type("Redefining", (Averaging,), {name: lambda self, *_: []})
+    assert error.value.key == f"Redefining.{name}"

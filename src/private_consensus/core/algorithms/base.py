@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
+from types import FunctionType
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar, final
 
 import numpy as np
@@ -55,6 +56,11 @@ GIVEN = "given"
 ASSUMED = "the norm of each record's gradient is assumed to be at most c1"
 
 
+OVERRIDABLE = (
+    "mechanisms", "start", "step", "observables", "outcome", "calibrate", "claimed_epsilon", "run",
+)  # fmt: skip
+"""Methods of :class:`Algorithm` that a class may override; audits use all others."""
+
 Observe = Callable[[int, np.ndarray, Mapping[str, Any]], None]
 """Callback that :meth:`Algorithm.run` calls after every iteration.
 
@@ -66,7 +72,7 @@ runs, agents, dim]``; measurements and costs are ``[active settings, runs]``.
 
 @dataclass(frozen=True, kw_only=True)
 class Algorithm(arguments.KnownKeywords, ABC):
-    """Base class of all algorithms, private or not.
+    """Base class of all algorithms, private or not; a class overrides :data:`OVERRIDABLE` only.
 
     Attributes
     ----------
@@ -94,6 +100,14 @@ class Algorithm(arguments.KnownKeywords, ABC):
     needs: ClassVar[tuple[str, ...]] = ()
     privacy_depends_on: ClassVar[str] = GRAPH
     quantities: ClassVar[tuple[str, ...]] = (INTERNAL, "released")
+
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        for name, method in vars(Algorithm).items():
+            is_public = isinstance(method, FunctionType | property) and name[0] != "_"
+            is_kept = not is_public or name in OVERRIDABLE or getattr(cls, name) is method
+            expected = f"another name, or one of the methods to override: {', '.join(OVERRIDABLE)}"
+            require(is_kept, f"{cls.__name__}.{name}", "a redefined method", expected)
 
     def __post_init__(self):
         # Without the decorator or an annotation, a field would keep its inherited default.
