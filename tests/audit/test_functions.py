@@ -96,7 +96,11 @@ def exact_mean(data):
         (further_release, "leaks", "number of releases depends on the data"),
         (own_noise, "leaks", "returned value"),
         (global_state, "leaks", "states of random numbers"),
-        (error_on_large_data, "leaks", "too large"),
+        (
+            error_on_large_data,
+            "leaks",
+            "only the neighbour raises ValueError: too large (neighbour",
+        ),
         (always_fails, "not executed", "always"),
         (number_of_calls, "leaks", "the same data set"),
         (scale_of_data, "leaks", "mechanism of release 1 depends on the data"),
@@ -131,6 +135,19 @@ def test_written_files_and_environment_variables_of_the_data_are_leaks(tmp_path)
 def test_gaussian_noise_has_no_guarantee_at_delta_0():
     result = pc.audit_function(noisy_mean, DATA, NEIGHBOURS)
     assert result.verdict == "no finite guarantee" and "needs delta > 0" in result.reason
+
+
+def test_neighbours_that_equal_the_data_are_noted():
+    result = pc.audit_function(noisy_mean, DATA, [DATA.copy(), *NEIGHBOURS], delta=1e-5)
+    assert result.notes == ("equal to the data set: neighbours 1",)
+
+
+def test_the_largest_excess_is_quoted():
+    less, more = DATA.copy(), DATA.copy()
+    less[0], more[0] = DATA[0] - 0.5, DATA[0] - 1.0
+    result = pc.audit_function(partial(noisy_mean, sensitivity=0.1), DATA, [less, more], delta=1e-5)
+    assert f"changes by {max(result.reached.values()):.6g} times" in result.reason
+    assert "(neighbour 2)" in result.reason
 
 
 def test_a_recording_gives_the_releases_for_the_accountant():

@@ -21,7 +21,7 @@ from private_consensus.core.simulation import Setting, calibrated
 from private_consensus.privacy import Budget, Relation, account
 from private_consensus.privacy.mechanisms import CLOSED_SET, Mechanism
 
-from .comparison import ROUNDING, costs_of, leak_between
+from .comparison import ROUNDING, Excess, costs_of, leak_between
 from .execution import Execution, execute
 from .frozen import freeze
 from .locality import unsent_dependence
@@ -259,7 +259,8 @@ class _Findings:
 
     def __init__(self, declared: Mapping[str, Mechanism], agents: int):
         self.declared, self.agents = declared, agents
-        self.leak = self.excess = self.refusal = self.error = self.unsent = ""
+        self.leak = self.refusal = self.error = self.unsent = ""
+        self.excess = Excess()
         self.reached: dict[str, float] = {}
         self.latest: dict[str, float] = {}
         self.pairs = self.outputs = self.executed = 0
@@ -289,7 +290,7 @@ class _Findings:
         self.outputs += len(recorded.events)
         repeated = leak_between(recorded, again, -1, self.agents)
         moved, excess_of_own = costs_of(again, self.declared, -1)
-        if repeated or excess_of_own or any(ratio > 1e-6 for ratio in moved.values()):
+        if repeated or excess_of_own.text or any(ratio > 1e-6 for ratio in moved.values()):
             self.leak = (
                 "two executions on the same data differ although all mechanisms have the same "
                 "outputs: randomness or memory beside the handler"
@@ -304,7 +305,7 @@ class _Findings:
             return
         for name, ratio in self.latest.items():
             self.reached[name] = max(self.reached.get(name, 0.0), ratio)
-        self.excess = self.excess or excess
+        self.excess = max(self.excess, excess, key=lambda excess: excess.ratio)
 
     def result(self, horizon: int, facts: dict[str, Any]) -> AuditResult:
         """Return the result with the verdict of the strongest finding."""
@@ -317,7 +318,7 @@ class _Findings:
             "reached": self.reached, "pairs": self.pairs, "agents": len(self.attacked),
             "outputs": self.outputs, "notes": tuple(notes),
         }  # fmt: skip
-        for verdict, reason in ((LEAKS, self.leak), (UNDERSTATED, self.excess)):
+        for verdict, reason in ((LEAKS, self.leak), (UNDERSTATED, self.excess.text)):
             if reason:
                 return AuditResult(verdict, reason, **facts)
         if self.refusal:

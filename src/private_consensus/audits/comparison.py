@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,13 @@ ROUNDING = 1e-6
 EQUAL, UNMOVED = 1e-11, 1e-9
 """Differences of two values, relative to the value or the largest query, and costs of other agents,
 relative to the declared loss, that count as rounding."""
+
+
+class Excess(NamedTuple):
+    """Ratio of cost and declared loss above 1, and a sentence on it; 0 and empty without one."""
+
+    ratio: float = 0.0
+    text: str = ""
 
 
 def leak_between(first: Execution, second: Execution, agent: int, agents: int) -> str:
@@ -107,8 +114,8 @@ def _senders(differs: np.ndarray, agents: int) -> list[int]:
 
 def costs_of(
     replay: Execution, mechanisms: Mapping[str, Mechanism], agent: int
-) -> tuple[dict[str, float], str]:
-    """Return the largest ratio of cost and declared loss per mechanism, and a finding.
+) -> tuple[dict[str, float], Excess]:
+    """Return the largest ratio of cost and declared loss per mechanism, and the largest excess.
 
     Parameters
     ----------
@@ -123,11 +130,11 @@ def costs_of(
     -------
     dict
         Ratio per mechanism.
-    str
-        Sentence on the first excess; empty if there is none.
+    Excess
+        Ratio 0 without an excess, infinite for a query that depends on records of other agents.
     """
     reached: dict[str, float] = {}
-    finding = ""
+    excess = Excess()
     by_name: dict[str, list[tuple[float, float]]] = {}
     for name, t, cost, loss in replay.costs:
         cost, loss = np.broadcast_arrays(cost, np.asarray(loss, float))
@@ -137,22 +144,23 @@ def costs_of(
         separate = mechanisms[name].separates_agents and "agents" in mechanisms[name].shape
         # Written so that NaN is a dependence.
         if separate and not np.all(foreign_costs <= UNMOVED * np.max(loss)):
-            return reached, (
+            text = (
                 f"the query {name!r} of another agent in iteration {t} depends on records of "
                 f"agent {agent} that were not released"
             )
+            return reached, Excess(np.inf, text)
         with np.errstate(invalid="ignore", divide="ignore"):
             ratio = np.where(cost == 0, 0.0, cost / loss)
         largest = float(np.max(np.where(np.isnan(ratio), np.inf, ratio), initial=0.0))
         by_name.setdefault(name, []).append((float(np.max(cost)), float(np.max(loss))))
         if mechanisms[name].touched is None:
             reached[name] = max(reached.get(name, 0.0), largest)
-            # Written so that NaN is an excess.
-            if not largest <= 1 + ROUNDING and not finding:
-                finding = (
+            if largest > max(excess.ratio, 1 + ROUNDING):
+                text = (
                     f"{name!r} of iteration {t} changes by {largest:.6g} times its declared "
                     f"sensitivity (records of agent {agent} differ)"
                 )
+                excess = Excess(largest, text)
     for name, pairs in by_name.items():
         touched = mechanisms[name].touched
         if touched is None:
@@ -160,13 +168,15 @@ def costs_of(
         total = sum(cost for cost, _ in pairs)
         declared = sum(sorted((loss for _, loss in pairs), reverse=True)[:touched])
         ratio = total / declared if total else 0.0
+        ratio = np.inf if np.isnan(ratio) else ratio
         reached[name] = max(reached.get(name, 0.0), ratio)
-        if not ratio <= 1 + ROUNDING and not finding:
-            finding = (
+        if ratio > max(excess.ratio, 1 + ROUNDING):
+            text = (
                 f"all releases of {name!r} together cost {ratio:.6g} times the declared loss of "
                 f"the {touched} releases that one change may affect (data of agent {agent} differ)"
             )
-    return reached, finding
+            excess = Excess(ratio, text)
+    return reached, excess
 
 
 def _of_others(cost: np.ndarray, agent: int) -> Any:

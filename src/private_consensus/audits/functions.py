@@ -15,6 +15,7 @@ import random
 from collections.abc import Callable, Generator, Iterable
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -26,7 +27,7 @@ from private_consensus.privacy import Release, account
 from private_consensus.privacy.mechanisms import ADDITIVE, Exact, Mechanism, Recorded
 
 from .auditing import refused_declaration
-from .comparison import ROUNDING
+from .comparison import ROUNDING, Excess
 from .execution import Refused, check_resolution, checked_query
 from .frozen import freeze
 from .result import (
@@ -233,6 +234,7 @@ def exact(query: Any, reason: str) -> np.ndarray:
 class _Outcome(NamedTuple):
     value: Any
     error: str
+    difference: str
     refusal: str
     effects: Any
 
@@ -270,6 +272,7 @@ def audit_function(
     arguments.function("function", function)
     data_sets = [data, *neighbours]
     require(len(data_sets) > 1, "neighbours", neighbours, "at least one data set")
+    frozen = freeze(data)
 
     def executed(number: int, record: FunctionRecord | None) -> tuple[_Outcome, Any]:
         generator = np.random.default_rng([seed, 0xF00D])
@@ -278,10 +281,13 @@ def audit_function(
 
     try:
         with worker(executed) as first:
-            return _audited(first, executed, len(data_sets), delta)
+            result = _audited(first, executed, len(data_sets), delta)
     except EOFError:
         text = "the process that executes the function ended"
         return AuditResult(NOT_EXECUTED, text, delta=delta)
+    equal = [number for number, other in enumerate(data_sets[1:], 1) if freeze(other) == frozen]
+    note = f"equal to the data set: neighbours {', '.join(map(str, equal))}"
+    return replace(result, notes=(note,)) if equal else result
 
 
 def _audited(
@@ -297,7 +303,7 @@ def _audited(
     if refusal:
         return AuditResult(REFUSED, refusal, **facts)
     facts["epsilon"] = account(record.releases, delta).epsilon
-    reached, excess = dict.fromkeys(declared, 0.0), ""
+    reached, excess = dict.fromkeys(declared, 0.0), Excess()
     for number in range(count):
         if number == 0:
             second, replay = process.call(number, record)
@@ -316,10 +322,12 @@ def _audited(
             return AuditResult(LEAKS, text, **facts)
         for name, ratio in zip(reached, replay.ratios, strict=True):
             reached[name] = max(reached[name], ratio)
-            if not ratio <= 1 + ROUNDING and not excess:
-                excess = f"{name} changes by {ratio:.6g} times its sensitivity ({label})"
-    if excess:
-        return AuditResult(UNDERSTATED, excess, **facts)
+            # Written so that NaN is an excess.
+            if not ratio <= max(1 + ROUNDING, excess.ratio):
+                text = f"{name} changes by {ratio:.6g} times its sensitivity ({label})"
+                excess = Excess(ratio, text)
+    if excess.text:
+        return AuditResult(UNDERSTATED, excess.text, **facts)
     if not np.isfinite(facts["epsilon"]):
         has_exact = any(isinstance(m, Exact) for m in record.mechanisms)
         reason = "a value is released without noise" if has_exact else NO_DELTA
@@ -328,8 +336,11 @@ def _audited(
 
 
 def _leak(first: _Outcome, second: _Outcome, replay: FunctionReplay, record: FunctionRecord) -> str:
+    if second.difference:
+        return second.difference
     if bool(first.error) != bool(second.error):
-        return first.error or second.error
+        owner = "the data set" if first.error else "the neighbour"
+        return f"only {owner} raises {first.error or second.error}"
     if len(replay.ratios) != len(record.recorded):
         return "the number of releases depends on the data"
     if first.value != second.value:
@@ -351,22 +362,22 @@ def _outcome(function: Callable[[Any], Any], data: Any, handler: FunctionRecord)
 
     random.seed(0)
     np.random.seed(0)  # noqa: NPY002
-    value, error, refusal = None, "", ""
+    value, error, difference, refusal = None, "", "", ""
     builtins.open = io.open = cast(Any, recording_open)
     try:
         with _handled_by(handler), np.errstate(all="ignore"):
             value = freeze(_comparable(function(data)))
     except Refused as refused:
         refusal = str(refused)
-    except _Difference as difference:
-        error = str(difference)
+    except _Difference as found:
+        difference = str(found)
     except Exception as exception:
         error = f"{type(exception).__name__}: {exception}"
     finally:
         builtins.open = io.open = opened
     files = [(str(path), path.read_bytes()) for path in written if path.is_file()]
     state = random.getstate(), freeze(cast(Any, np.random.get_state())[1])  # noqa: NPY002
-    return _Outcome(value, error, refusal, (files, state, dict(os.environ)))
+    return _Outcome(value, error, difference, refusal, (files, state, dict(os.environ)))
 
 
 def _comparable(value: Any) -> Any:
