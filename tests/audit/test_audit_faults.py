@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from private_consensus.audits.auditing import audit, audit_calibrated, with_values_of
-from private_consensus.audits.examples import complete, mean_estimation
+from private_consensus.audits.examples import PROBLEMS, complete, mean_estimation
 from private_consensus.audits.observers import observe
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core import networks
@@ -587,3 +587,60 @@ def test_a_method_that_the_audit_uses_cannot_be_redefined(name):
     with pytest.raises(InvalidInput) as error:
         type("Redefining", (Averaging,), {name: lambda self, *_: []})
     assert error.value.key == f"Redefining.{name}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradientStep(Averaging):
+    """Releases a gradient step with the largest change of one gradient."""
+
+    sigma: float = 1.0
+
+    def change(self, problem):
+        return problem.record_change("l2")
+
+    def step(self, state, problem, network, release, t):
+        z = network.mix(state.x)
+        return State(z - release("message", self.direction(problem, z, state, t)), z)
+
+    def direction(self, problem, z, state, t):
+        return problem.gradient(z)
+
+
+class GradientDifference(GradientStep):
+    """The gradient of one record may change its sign between two models."""
+
+    def direction(self, problem, z, state, t):
+        return problem.gradient(z) - (problem.gradient(state.kept) if t > 1 else 0.0)
+
+
+class DifferenceToTheOwnModel(GradientStep):
+    """The model before and after mixing differ only if agents have different models."""
+
+    def direction(self, problem, z, state, t):
+        return 2 * problem.gradient(z) - problem.gradient(state.x)
+
+
+class StopOfTheLoss(GradientStep):
+    """An agent keeps its model if its loss, which no mechanism covers, is small."""
+
+    def step(self, state, problem, network, release, t):
+        after = super().step(state, problem, network, release, t)
+        is_small = problem.clipped_loss(after.x, 50.0)[..., None] < 0.4
+        return State(np.where(is_small, after.kept, after.x), after.kept)
+
+
+@pytest.mark.parametrize(
+    ("kind", "problem", "verdict"),
+    [
+        (GradientStep, "logistic_regression", "not contradicted"),
+        (GradientStep, "huber_regression", "not contradicted"),
+        (GradientDifference, "huber_regression", "understated"),
+        (DifferenceToTheOwnModel, "logistic_regression", "understated"),
+        (StopOfTheLoss, "logistic_regression", "leaks"),
+    ],
+)
+def test_faults_at_outputs_far_from_0_are_named(kind, problem, verdict):
+    data = PROBLEMS[problem](4)
+    ring = networks.build(Streams(0, (0,)), "ring", 4, weights="metropolis")
+    result = audit_calibrated(kind(), data, ring, HORIZON, 1e-5, pairs=200)
+    assert result.verdict == verdict, result

@@ -120,8 +120,8 @@ def execute(
         Random streams of the runs.
     releases : list of Recorded, optional
         Releases to replay; None to record an execution.
-    push : ndarray, shape (dim,), optional
-        Vector that is added to all noise of a recorded execution, with alternating signs.
+    push : ndarray, shape (agents, dim), optional
+        Vectors that are added to all noise of a recorded execution, with alternating signs.
 
     Returns
     -------
@@ -156,8 +156,8 @@ class AuditRecording(Recording):
 
     Parameters
     ----------
-    push : ndarray, shape (dim,), optional
-        Vector that is added to all noise, so that models become large, with alternating signs: a
+    push : ndarray, shape (agents, dim), optional
+        Vectors that are added to all noise, so that models become large, with alternating signs: a
         guarantee holds for all outputs.
     """
 
@@ -171,13 +171,15 @@ class AuditRecording(Recording):
             return mechanism, unit
         # Sums of earlier outputs, such as models, change their signs in each iteration.
         push = (-1) ** self.t * (1 if self.t == 1 else 2) * self.push / np.min(scale)
+        if "agents" not in mechanism.shape:
+            push = push[0]
         if isinstance(mechanism, Temporal):
             unit = (*unit[:-1], unit[-1] + push)
         elif isinstance(mechanism, CancellingLinks):
             # The noise of a sender cancels, so that its receivers need different signs.
             signs = (-1.0) ** np.arange(unit.shape[-2])
-            unit = unit + signs[:, None] * push
-        elif isinstance(unit, np.ndarray) and unit.shape[-1] == len(push):
+            unit = unit + signs[:, None] * push[:, None]
+        elif isinstance(unit, np.ndarray) and unit.shape[-1] == push.shape[-1]:
             unit = unit + push
         self.latest["noise", name] = unit
         return mechanism, unit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from inspect import signature
-from itertools import cycle
+from itertools import cycle, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from .universes import STYLES, Background, Record, Universe, module_of
 class Pair(NamedTuple):
     """Two neighbouring data sets, the attacked agent, and their description.
 
-    ``push`` is a vector that is added to the noise of the recorded execution, if any.
+    ``push`` [agents, dim] is added to the noise of the recorded execution, if any.
     """
 
     first: Any
@@ -116,18 +116,34 @@ class Search:
     def _far_pair(
         self, universe: Universe, proposal: Proposal, opposites: list, number: int
     ) -> Pair:
-        """Return a pair whose gradients are opposite, and the vector that makes models large."""
+        """Return a pair for models that are far from 0, and the vectors that make them large.
+
+        Half of the pairs have records with opposite gradients, the others those of the proposal
+        between copies of both, so that statistics of the agent cross thresholds.
+        """
         first, second, push = opposites[number % len(opposites)]
-        text = f"opposite records of agent {proposal.agent}, outputs far from 0"
-        pair = self._pair(universe, proposal._replace(first=first, second=second, text=text))
-        sign = (-1) ** (number + number // len(opposites))
-        return pair._replace(push=sign * push)
+        agent = proposal.agent
+        if self.rng.random() < 0.5:
+            text = f"opposite records of agent {agent}"
+            proposal = proposal._replace(first=first, second=second)
+        else:
+            style = str(self.rng.choice(("mixed", "isolated", "opposed")))
+            text = f"records of agent {agent}, {style} other records"
+            records = proposal.first, proposal.second
+            background = universe.background(style, records, agent, self.rng)
+            proposal = proposal._replace(background=background)
+        proposal = proposal._replace(text=f"{text}, outputs far from 0")
+        # With opposite signs, mixing changes the models of all agents.
+        signs = np.full(universe.n_agents, (-1.0) ** (number + number // len(opposites)))
+        if self.rng.random() < 0.5:
+            signs[np.arange(len(signs)) != agent] *= -1
+        return self._pair(universe, proposal)._replace(push=signs[:, None] * push)
 
     def _background(self, universe: Universe, proposal: Proposal, record: Record) -> Background:
         """Return the background; if all records of an agent may change, they are copies of one."""
         if self.algorithm.relation.unit != "agent":
             return proposal.background
-        copies = universe.background("equal", (record, record), self.rng)
+        copies = universe.background("equal", (record, record), proposal.agent, self.rng)
         background = tuple(np.array(array) for array in proposal.background)
         for array, copied in zip(background, copies, strict=True):
             array[proposal.agent] = copied[proposal.agent]
@@ -153,7 +169,8 @@ class Search:
     def _proposals(self, universe: Universe) -> Iterator[Proposal]:
         """Yield proposals without end: every agent, every style, extreme and random records."""
         rng, extremes = self.rng, cycle(universe.extremes())
-        agents, styles = cycle(range(universe.n_agents)), cycle(STYLES)
+        agents = cycle(range(universe.n_agents))
+        styles = (str(style) for _ in repeat(None) for style in rng.permutation(STYLES))
         number = 0
         while True:
             if number % 3 == 2:
@@ -162,12 +179,9 @@ class Search:
                 records, text = next(extremes), "extreme records"
             if rng.random() < 0.5:
                 records = records[::-1]
-            # Agents and styles have independent periods, so that all combinations occur.
             agent, style = next(agents), next(styles)
-            if number % (universe.n_agents * len(STYLES)) == universe.n_agents * len(STYLES) - 1:
-                next(styles)
             index = int(rng.integers(universe.count)) if number % 2 else 0
-            background = universe.background(style, records, rng)
+            background = universe.background(style, records, agent, rng)
             described = f"{text} of agent {agent}, {style} other records"
             yield Proposal(background, *records, agent, index, described)
             number += 1

@@ -21,9 +21,15 @@ import numpy as np
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core import problems
 
-STYLES = ("own", "equal", "empty", "random", "extreme", "small", "halves")
+STYLES = (
+    "own", "equal", "empty", "random", "extreme", "small", "halves", "mixed", "isolated", "opposed",
+)  # fmt: skip
 """Kinds of background: the records of the problem, copies of the first record, zeros, random
-records, extreme records, records of small norm, and two records in alternate places."""
+records, extreme records, records of small norm, two records in alternate places, two records in
+random numbers, the same with zeros for all other agents, and one of two records per agent."""
+FAR_MODEL, SMALL_ANGLE = 1e3, 0.05
+"""Norm of models at which gradients have their largest norms, and half the angle between two rows
+of nearly opposite gradients."""
 
 Record = tuple[Any, ...]
 Background = tuple[np.ndarray, ...]
@@ -72,7 +78,7 @@ class Universe(ABC):
         return tuple(array[0] for array in self.random(rng, 1))
 
     def background(
-        self, style: str, records: tuple[Record, Record], rng: np.random.Generator
+        self, style: str, records: tuple[Record, Record], agent: int, rng: np.random.Generator
     ) -> Background:
         """Return the records of all agents, of one of :data:`STYLES`.
 
@@ -81,7 +87,9 @@ class Universe(ABC):
         style : str
             Kind of background.
         records : tuple of Record
-            Records of the pair: an equal background repeats the first one, and halves repeat both.
+            Records of the pair: an equal background repeats the first one, some repeat both.
+        agent : int
+            Attacked agent.
         rng : numpy.random.Generator
             Source of random records.
         """
@@ -97,13 +105,20 @@ class Universe(ABC):
             return self.shortened(given, 0.0)
         if style == "small":
             return self.shortened(self.random(rng, *shape), float(10.0 ** rng.uniform(-3, 0)))
-        if style == "halves":
-            copies = [self.background("equal", (r, r), rng) for r in records]
-            is_first = np.arange(shape[-1]) % 2 == 0
-            return tuple(
-                np.where(is_first.reshape(-1, *(1,) * (both[0].ndim - len(shape))), *both)
+        if style in ("halves", "mixed", "isolated", "opposed"):
+            agents, places = np.indices(shape)
+            number = rng.integers(shape[-1] + 1)
+            is_first = {"halves": places % 2 == 0, "opposed": agents % 2 == agent % 2}.get(
+                style, places < number
+            )
+            copies = [self.background("equal", (r, r), agent, rng) for r in records]
+            background = tuple(
+                np.where(is_first.reshape(*shape, *(1,) * (both[0].ndim - len(shape))), *both)
                 for both in zip(*copies, strict=True)
             )
+            if style == "isolated":
+                background[0][np.arange(shape[0]) != agent] = 0.0
+            return background
         if style == "extreme":
             pairs = self.extremes()
             extreme = pairs[rng.integers(len(pairs))][rng.integers(2)]

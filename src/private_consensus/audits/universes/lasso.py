@@ -9,7 +9,7 @@ import numpy as np
 
 from private_consensus.core.problems.lasso import Lasso
 
-from . import Background, Record, Universe
+from . import FAR_MODEL, SMALL_ANGLE, Background, Record, Universe
 
 FAR_RESPONSE = 1e3
 """Response of a regression with Huber's loss, at which the gradient has its largest norm."""
@@ -26,6 +26,18 @@ class LassoUniverse(Universe):
     def extremes(self) -> list[tuple[Record, Record]]:
         row = self.length * np.eye(self.problem.dim)[0]
         return [((row, self.far), (row, -self.far)), ((row, self.far), (0.0 * row, 0.0))]
+
+    def opposites(self) -> list[tuple[Record, Record, np.ndarray]]:
+        dim = self.problem.dim
+        if dim < 2 or not np.isfinite(self.problem.gradient_bound):
+            return []
+        # Huber's loss has slopes of opposite signs on two rows next to a middle row.
+        middle, across = np.eye(dim)[[0, -1]]
+        row, other = (
+            self.length * (np.cos(SMALL_ANGLE) * middle + side * np.sin(SMALL_ANGLE) * across)
+            for side in (-1, 1)
+        )
+        return [((row, 0.0), (other, 0.0), FAR_MODEL * across)]
 
     def own(self) -> Background:
         return self.problem.features[0], self.problem.responses[0]

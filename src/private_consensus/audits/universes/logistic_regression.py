@@ -9,11 +9,7 @@ import numpy as np
 
 from private_consensus.core.problems.logistic_regression import LogisticRegression
 
-from . import Background, Record, Universe
-
-FAR_MODEL, SMALL_ANGLE = 1e3, 0.05
-"""Norm of models at which gradients of the logistic loss have their largest norms, and half the
-angle between two rows."""
+from . import FAR_MODEL, SMALL_ANGLE, Background, Record, Universe
 
 
 class LogisticUniverse(Universe):

@@ -23,9 +23,9 @@ class MeanUniverse(Universe):
         return (self.problem.means[0],)
 
     def background(
-        self, style: str, records: tuple[Record, Record], rng: np.random.Generator
+        self, style: str, records: tuple[Record, Record], agent: int, rng: np.random.Generator
     ) -> Background:
-        (background,) = super().background(style, records, rng)
+        (background,) = super().background(style, records, agent, rng)
         return (np.reshape(background, self.problem.means.shape[1:]),)
 
     def random(self, rng: np.random.Generator, *shape: int) -> Background:
