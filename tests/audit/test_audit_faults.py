@@ -525,11 +525,17 @@ class PrivateCalibration(Averaging):
         return replace(self, sigma=1.0 + float(np.linalg.norm(problem.means[0, 0])))
 
 
+class SmallClaim(Averaging):
+    def claimed_epsilon(self, delta, problem, network, horizon):
+        return 1e-4
+
+
 @pytest.mark.parametrize(
     ("algorithm", "verdict", "reason"),
     [
         (PrivateCalibration(), "leaks", "calibrate sets 'sigma' from records of agent 0"),
         (Averaging(sigma=0.2), "understated", "claimed is 0.1"),
+        (SmallClaim(sigma=100.0), "understated", "claimed is 0.0001"),
         (Averaging(sigma=100.0), "not contradicted", ""),
     ],
 )
