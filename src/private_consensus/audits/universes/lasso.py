@@ -33,11 +33,11 @@ class LassoUniverse(Universe):
             return []
         # Huber's loss has slopes of opposite signs on two rows next to a middle row.
         middle, across = np.eye(dim)[[0, -1]]
-        row, other = (
+        left, right = (
             self.length * (np.cos(SMALL_ANGLE) * middle + side * np.sin(SMALL_ANGLE) * across)
             for side in (-1, 1)
         )
-        return [((row, 0.0), (other, 0.0), FAR_MODEL * across)]
+        return [((left, 0.0), (right, 0.0), FAR_MODEL * across)]
 
     def own(self) -> Background:
         return self.problem.features[0], self.problem.responses[0]

@@ -50,9 +50,9 @@ class LogisticUniverse(Universe):
         ]
         pairs = []
         for middle, across in middles:
-            row, other = cos * middle - sin * across, cos * middle + sin * across
-            second = (-other, 1.0) if self.negative == 0 else (other, self.negative)
-            pairs.append(((row, 1.0), second, FAR_MODEL * across))
+            left, right = cos * middle - sin * across, cos * middle + sin * across
+            second = (-right, 1.0) if self.negative == 0 else (right, self.negative)
+            pairs.append(((left, 1.0), second, FAR_MODEL * across))
         return pairs
 
     def own(self) -> Background:

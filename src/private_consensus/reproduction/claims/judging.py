@@ -319,21 +319,21 @@ class Judgement:
         inside = (self.accept[:, 0] <= self.value) & (self.value <= self.accept[:, 1])
         ends, divisor = (unadjusted, 1) if np.all(inside) else (adjusted, self.count)
         states = self.states(ends)
-        counts, some, unneeded = {}, defaultdict(list), set()
+        counts, alternatives, unneeded = {}, defaultdict(list), set()
         for i, (estimate, _) in enumerate(self.sources):
             if estimate.test.quantifier == "some":
-                some[estimate.test.part].append(i)
+                alternatives[estimate.test.part].append(i)
             if states[i] == OPEN:
                 gaps = np.abs(self.accept[i] - self.value[i])
                 border = self.accept[i, np.argmin(gaps)]
                 end = ends[1][i] if border > self.value[i] else ends[0][i]
                 width = abs(end - self.value[i])
                 counts[i] = _runs(*self.sources[i], gaps.min(), width, ALPHA / divisor)
-        for part in some.values():
-            promising = [i for i in part if i in counts and inside[i]]
-            needed = sorted(promising, key=lambda i: counts[i])[:1] or part
-            is_confirmed = any(states[i] == CONFIRMED for i in part)
-            unneeded |= set(part) - (set() if is_confirmed else set(needed))
+        for elements in alternatives.values():
+            promising = [i for i in elements if i in counts and inside[i]]
+            needed = sorted(promising, key=lambda i: counts[i])[:1] or elements
+            is_confirmed = any(states[i] == CONFIRMED for i in elements)
+            unneeded |= set(elements) - (set() if is_confirmed else set(needed))
         return {i: runs for i, runs in counts.items() if i not in unneeded} or counts
 
 
