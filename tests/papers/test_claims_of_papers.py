@@ -69,6 +69,18 @@ def test_no_total_counts_claims_without_a_quotation_and_claims_of_other_papers(p
     assert all(claim.quotation for claim in papers["others"].claims.values())
 
 
+def test_a_sentence_of_a_paper_counts_once(papers):
+    for key, paper in papers.items():
+        quoted = {
+            name: list(filter(None, map(letters, claim.quotation.split("..."))))
+            for name, claim in paper.claims.items()
+            if claim.quotation
+        }
+        for name, passages in quoted.items():
+            others = ["".join(other) for copy, other in quoted.items() if copy != name]
+            assert not any(all(p in other for p in passages) for other in others), (key, name)
+
+
 def test_each_quotation_is_in_the_text_of_its_paper(papers, texts):
     missing = [
         name
