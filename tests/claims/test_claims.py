@@ -229,6 +229,14 @@ def test_an_undecided_claim_states_the_number_of_runs_needed():
     assert verdict(test, pl.concat(additional_runs).join(columns, how="cross")) == HELD
 
 
+def test_a_contradicted_part_excludes_held_and_a_confirmed_one_did_not_hold():
+    tests = [Test(kind="decreasing", series=series(run), x="x") for run in ("one", "two")]
+    noisy = measurements("two", [1.03, 1.02, 1.01, 1.0], spread=0.1, seed=5)
+    for means, excluded, possible in ((RISING, HELD, NOT_HELD), (FALLING, NOT_HELD, HELD)):
+        result = evaluate(tests, pl.concat([measurements("one", means), noisy]), NO_PRIVACY)
+        assert result.excluding[excluded] < 1e-6 and result.excluding[possible] == 1.0
+
+
 @pytest.mark.parametrize("runs", [1, 2, 4])
 def test_fewer_than_five_runs_are_undecided_unless_the_values_are_constant(runs):
     test = Test(kind="decreasing", series=series(), x="x")
