@@ -116,7 +116,7 @@ def audit(
     if not type(noisy).claimed_epsilon.__module__.startswith("private_consensus."):
         # Formulas of papers may be below the cost; the statements of the package compare them.
         stated = epsilon_by_formula(noisy, budget.delta, problem, network, horizon)
-        claimed = min(claimed, stated if stated > 0 else claimed)
+        claimed = min(claimed, stated) if stated > 0 else claimed
     if np.isfinite(result.epsilon) and result.epsilon > claimed * (1 + ROUNDING):
         reason = f"the mechanisms compose to epsilon {result.epsilon:.6g}, claimed is {claimed:.6g}"
         return replace(result, verdict=UNDERSTATED, reason=reason)

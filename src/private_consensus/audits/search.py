@@ -118,24 +118,26 @@ class Search:
     ) -> Pair:
         """Return a pair for models that are far from 0, and the vectors that make them large.
 
-        Half of the pairs have records with opposite gradients, the others those of the proposal
+        Two of three pairs have records with opposite gradients, the others those of the proposal
         between copies of both, so that statistics of the agent cross thresholds.
         """
-        first, second, push = opposites[number % len(opposites)]
+        turn, place = divmod(number, 3)
+        of_kind = turn if place == 2 else 2 * turn + place
+        first, second, push = opposites[of_kind % len(opposites)]
         agent = proposal.agent
-        if self.rng.random() < 0.5:
-            text = f"opposite records of agent {agent}"
-            proposal = proposal._replace(first=first, second=second)
-        else:
+        if place == 2:
             style = str(self.rng.choice(("mixed", "isolated", "opposed")))
             text = f"records of agent {agent}, {style} other records"
             records = proposal.first, proposal.second
             background = universe.background(style, records, agent, self.rng)
             proposal = proposal._replace(background=background)
+        else:
+            text = f"opposite records of agent {agent}"
+            proposal = proposal._replace(first=first, second=second)
         proposal = proposal._replace(text=f"{text}, outputs far from 0")
-        # With opposite signs, mixing changes the models of all agents.
-        signs = np.full(universe.n_agents, (-1.0) ** (number + number // len(opposites)))
-        if self.rng.random() < 0.5:
+        signs = np.full(universe.n_agents, (-1.0) ** (of_kind + of_kind // len(opposites)))
+        if turn % 2:
+            # With opposite signs, mixing changes the models of all agents.
             signs[np.arange(len(signs)) != agent] *= -1
         return self._pair(universe, proposal)._replace(push=signs[:, None] * push)
 

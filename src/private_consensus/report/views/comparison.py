@@ -153,12 +153,17 @@ def tuning(means: pl.DataFrame) -> dict[str, Any]:
         f"logarithmic distribution with mean {EXPECTED_RUNS:.3g} (Papernot and Steinke 2022). "
         f"Tuning has {ratios['ratio'].min():.2g} to {ratios['ratio'].max():.2g} times the loss of "
         "transferred parameters with the epsilon of one run. This favours tuning: its total "
-        "epsilon is larger, and does not count the selection by the exact loss on private records. "
+        "epsilon is larger. It is no guarantee, since the exact loss on private records selects "
+        "the run, which no budget covers. "
         "In parentheses: cells in which tuning has the lower loss, of all cells of methods with "
         "Gaussian privacy and several points."
     )
     title = "Tuning by random stopping: loss over that of transferred parameters"
-    columns = ["epsilon of one run", "total epsilon of tuning", *METRICS.values()]
+    columns = [
+        "epsilon of one run",
+        "total epsilon of all runs, without the selection",
+        *METRICS.values(),
+    ]
     return {"title": title, "columns": columns, "rows": rows, "note": note}
 
 
