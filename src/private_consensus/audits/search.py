@@ -121,11 +121,11 @@ class Search:
         Two of three pairs have records with opposite gradients, the others those of the proposal
         between copies of both, so that statistics of the agent cross thresholds.
         """
-        turn, place = divmod(number, 3)
-        of_kind = turn if place == 2 else 2 * turn + place
+        turn, remainder = divmod(number, 3)
+        of_kind = turn if remainder == 2 else 2 * turn + remainder
         first, second, push = opposites[of_kind % len(opposites)]
         agent = proposal.agent
-        if place == 2:
+        if remainder == 2:
             style = str(self.rng.choice(("mixed", "isolated", "opposed")))
             text = f"records of agent {agent}, {style} other records"
             records = proposal.first, proposal.second

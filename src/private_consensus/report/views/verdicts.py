@@ -165,8 +165,9 @@ def _restrictions(row: Row, labels: Mapping[str, str]) -> list[str]:
         f"no better than {constant}, so that a comparison is weak evidence: {_methods(group)}"
         for constant, group in grouped(lines, itemgetter("constant")).items()
     ]
-    others = (row.get("readings") or "").split(", ")
-    differ = any(others) and not all(other.endswith(f") {row['verdict']}") for other in others)
+    by_reading = (row.get("readings") or "").split(", ")
+    has_same = [text.endswith(f") {row['verdict']}") for text in by_reading]
+    differ = any(by_reading) and not all(has_same)
     readings = f"by reading: {row['readings']}" if differ else ""
     differences = f"not as in the paper: {row['differences']}" if row.get("differences") else ""
     return [row.get("caveat") or "", differences, readings, *no_better]
