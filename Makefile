@@ -11,7 +11,7 @@ EXECUTOR ?= $(if $(filter Linux,$(shell uname)),forks,local)
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) --executor $(EXECUTOR) $(if $(DATA),--config 'data={source: $(DATA)}')
 export PRIVATE_CONSENSUS_MIRROR := $(or $(MIRROR),$(PRIVATE_CONSENSUS_MIRROR))
 
-.PHONY: reproduce smoke figure comparison publish check-report site compare test lint docs benchmark peers lock release clean
+.PHONY: reproduce smoke figure comparison publish check-report site compare test lint docs benchmark lock release clean
 
 reproduce: $(READY)
 	$(SNAKEMAKE)
@@ -54,12 +54,6 @@ release: $(READY)
 
 benchmark: $(READY)
 	PYTHONPATH=. $(BIN)/python -m benchmarks.growth all
-
-# Measure the time of other libraries for the same results, for docs/contributing/performance.md. They are installed in the
-# environment .peers. The table lists those that cannot be installed.
-peers: $(READY)
-	$(BIN)/python -m benchmarks.peers.environment .peers
-	.peers/bin/python -m benchmarks.peers
 
 # Build the documentation in results/docs, and run the examples. Sphinx and its extensions are installed from
 # requirements-docs.txt.

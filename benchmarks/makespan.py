@@ -28,7 +28,7 @@ from .jobs import jobs, seconds
 
 BEFORE_BLOCKS = 0.025
 """Share of a cell's time for its problem, noise and privacy, which are computed once: 2.2 % of the
-seventy heaviest together, up to a quarter of single ones (:mod:`.before_blocks`)."""
+seventy heaviest together, up to a quarter of single ones."""
 
 
 class Job(NamedTuple):

@@ -14,7 +14,6 @@ from typing import Any
 import polars as pl
 import yaml
 from benchmarks import growth, jobs, makespan, measuring, plots
-from benchmarks.peers import table as peers
 
 import private_consensus as pc
 from private_consensus.core.algorithms.base import Attack
@@ -160,7 +159,6 @@ def performance() -> dict[str, str]:
         "cores.txt": makespan.table(loaded_plan(), times, (2, 16, 32, 64), 25.0),
         "growth.txt": growth.tables(grown),
         "growth.svg": plots.svg(plots.growth_plot(grown)),
-        "libraries.txt": peers.table(measuring.read(peers.KEPT)),
     }
     return {f"_generated/{name}": text for name, text in parts.items()}
 

@@ -13,7 +13,9 @@ from private_consensus.core.problems.logistic_regression import LogisticRegressi
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-@pytest.mark.parametrize("page", ["explanation/privacy.md", "how-to/own_data.md"])
+@pytest.mark.parametrize(
+    "page", ["explanation/privacy.md", "how-to/own_data.md", "how-to/check_an_algorithm.md"]
+)
 def test_the_python_blocks_of_a_page_run(page, capsys):
     variables: dict = {}
     exec(

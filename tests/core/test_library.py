@@ -85,6 +85,7 @@ def test_the_python_example_of_the_readme_runs(capsys):
         (lambda: pc.algorithms.load("gradient_descent")(nosie=1.0), "noise"),
         (lambda: pc.mechanisms.Gaussian(sensitvity=1.0), "sensitivity"),
         (lambda: pc.Budget(1.0, dleta=1e-5), "delta"),
+        (lambda: pc.account([], dleta=1e-5), "delta"),
     ],
 )
 def test_a_misspelt_argument_gives_an_error_with_the_correct_name(call, correct):

@@ -146,7 +146,8 @@ def execute(
     except Refused as refusal:
         result.refusal = str(refusal)
     except Exception as error:
-        last = traceback.extract_tb(error.__traceback__)[-1]
+        frames = traceback.extract_tb(error.__traceback__)
+        last = [frame for frame in frames if frame.name != "__getattr__"][-1]
         result.error = f"{type(error).__name__}: {error} ({last.name}, line {last.lineno})"
     return result
 

@@ -43,6 +43,12 @@ class RecordingNetwork:
     def __repr__(self) -> str:
         return f"RecordingNetwork({self._network!r})"
 
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"an audited step cannot read network.{name}: send values by {', '.join(SENDING)}; "
+            "only mechanisms may read the matrices"
+        )
+
     def require_edges(self, neighbourhoods: np.ndarray) -> None:
         """Refuse neighbourhoods, [agents, members], with a member that is not a neighbour."""
         agents = np.arange(self._network.n_agents)

@@ -115,6 +115,7 @@ class Guarantee:
         return f"epsilon {rounded_up(self.epsilon)} at delta {self.delta:g}{remark}"
 
 
+@arguments.known_keywords
 def account(releases: Iterable[Release], delta: float) -> Guarantee:
     """Return the smallest of several upper bounds on epsilon at ``delta``.
 
