@@ -51,38 +51,6 @@ def test_table_changes_change_the_checksum(small):
     assert len({first, *map(checksum_of, changes)}) == len(changes) + 1
 
 
-def as_ucimlrepo(table: pl.DataFrame) -> str:
-    """Return rows in the format of the UCI API: dashes, dots, empty values and question marks."""
-    rows = table.with_columns(
-        pl.col("workclass").fill_null(""),
-        pl.col("occupation").fill_null("?"),
-        pl.Series("income", ["<=50K", ">50K", "<=50K.", ">50K."]),
-    )
-    return rows.rename({c: c.replace("_", "-") for c in rows.columns}).write_csv()
-
-
-def test_files_and_ucimlrepo_give_the_same_checksum(small):
-    table = pl.read_csv(io.StringIO(as_ucimlrepo(small)))
-    assert checksum_of(adult.canonical(table)) == checksum_of(small)
-
-
-def served_by(publisher, monkeypatch, table, fetch):
-    """Serve the archive of Adult locally; ``fetch`` replaces the download by ucimlrepo."""
-    catalogue_entry = entry("adult")
-    monkeypatch.setattr(adult, "_FETCH", fetch)
-    publisher.files["/adult.zip"] = zipped(
-        {"adult.data": TRAIN, "adult.test": TEST, "../../evil": "x"}
-    )
-    checksum = checksum_of(table)
-    publishers = tuple(
-        replace(p, url=f"{publisher.url}/adult.zip", checksum=checksum)
-        for p in catalogue_entry.publishers
-    )
-    monkeypatch.setattr(
-        acquisition, "entry", lambda _: replace(catalogue_entry, publishers=publishers)
-    )
-
-
 def zipped(files: dict[str, bytes | str]) -> bytes:
     """Return a ZIP archive of files, by name."""
     stream = io.BytesIO()
@@ -92,21 +60,16 @@ def zipped(files: dict[str, bytes | str]) -> bytes:
     return stream.getvalue()
 
 
-@pytest.mark.parametrize(
-    ("program", "reason"),
-    [
-        ("raise SystemExit('down')", "down"),
-        ("import time; time.sleep(60)", "no table within 0.3 s"),
-    ],
-)
-def test_the_archive_is_the_second_source_and_is_not_extracted(
-    publisher, monkeypatch, tmp_path, small, program, reason
-):
-    served_by(publisher, monkeypatch, small, program)
-    monkeypatch.setattr(adult, "UCIMLREPO_SECONDS", 0.3)
+def test_the_archive_is_read_without_extracting_it(publisher, monkeypatch, tmp_path, small):
+    files = {"adult.data": TRAIN, "adult.test": TEST, "../../evil": "x"}
+    publisher.files["/adult.zip"] = zipped(files)
+    catalogue_entry = entry("adult")
+    (source,) = catalogue_entry.publishers
+    source = replace(source, url=publisher.url, checksum=checksum_of(small))
+    changed = replace(catalogue_entry, publishers=(source,))
+    monkeypatch.setattr(acquisition, "entry", lambda _: changed)
     raw, provenance = acquire("adult", Acquisition(cache=tmp_path, source="official"))
     assert raw.equals(small)
-    assert f"ucimlrepo: {reason}" in provenance.because
     assert (provenance.source, provenance.where) == ("publisher", "127.0.0.1")
     assert not (tmp_path.parent / "evil").exists()
 
@@ -120,4 +83,4 @@ def test_the_surrogate_has_the_schema_sizes_and_missing_values_of_adult(tmp_path
         2809,
         857,
     )
-    assert provenance.is_surrogate and provenance.publishable
+    assert provenance.is_surrogate

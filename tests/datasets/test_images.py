@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import pickle
 import tarfile
@@ -12,11 +13,12 @@ import numpy as np
 import pytest
 
 from private_consensus.common.errors import InvalidInput
-from private_consensus.common.provenance import file_hash
 from private_consensus.reproduction.data import acquisition, cifar10, mnist, prepare
 from private_consensus.reproduction.data.acquisition import Acquisition, acquire
 from private_consensus.reproduction.data.catalogue import entry
 from private_consensus.reproduction.data.raw import checksum_of
+
+ARCHIVE = "cifar-10-python.tar.gz"
 
 
 def idx(array: np.ndarray, level: int = 9) -> bytes:
@@ -38,11 +40,11 @@ def digits():
     }
 
 
-def hosts(monkeypatch, dataset, urls, checksum, **options):
-    """Replace the URLs and the checksum of the download sources of a data set."""
+def hosts(monkeypatch, dataset, urls, **changes):
+    """Replace the URLs and other fields of the publishers of a data set."""
     catalogue_entry = entry(dataset)
     publishers = tuple(
-        replace(p, url=url, checksum=checksum, options=options)
+        replace(p, url=url, **changes)
         for p, url in zip(catalogue_entry.publishers, urls, strict=False)
     )
     monkeypatch.setattr(
@@ -52,7 +54,7 @@ def hosts(monkeypatch, dataset, urls, checksum, **options):
 
 def test_the_checksum_does_not_depend_on_gzip_compression(publisher, monkeypatch, tmp_path, digits):
     urls = [f"{publisher.url}/first", f"{publisher.url}/second"]
-    hosts(monkeypatch, "mnist", urls, checksum_of(digits))
+    hosts(monkeypatch, "mnist", urls, checksum=checksum_of(digits))
     for name, file in mnist.FILES.items():
         publisher.files[f"/first/{file}"] = idx(digits[name], level=1)
     raw, _ = acquire("mnist", Acquisition(cache=tmp_path, source="official"))
@@ -97,8 +99,8 @@ class Evil:
 
 def test_an_archive_with_a_wrong_checksum_is_not_read(publisher, monkeypatch, tmp_path, capsys):
     evil = pickle.dumps({b"data": Evil(), b"labels": []}, protocol=2)
-    publisher.files = {"/a.tar.gz": archive({**all_batches(), "data_batch_3": evil})}
-    hosts(monkeypatch, "cifar10", [f"{publisher.url}/a.tar.gz"], None, archive="0" * 64)
+    publisher.files = {f"/{ARCHIVE}": archive({**all_batches(), "data_batch_3": evil})}
+    hosts(monkeypatch, "cifar10", [publisher.url], files={ARCHIVE: "0" * 64})
     with pytest.raises(InvalidInput, match="wrong contents"):
         acquire("cifar10", Acquisition(cache=tmp_path, source="official"))
     assert "ran code" not in capsys.readouterr().out
@@ -106,11 +108,9 @@ def test_an_archive_with_a_wrong_checksum_is_not_read(publisher, monkeypatch, tm
 
 def test_the_third_host_is_used_if_the_first_two_fail(publisher, monkeypatch, tmp_path):
     good, bad = archive(all_batches()), archive({"data_batch_1": batch(0)})
-    publisher.files = {"/b.tar.gz": bad, "/c.tar.gz": good}
-    (tmp_path / "good").write_bytes(good)
-    sha = file_hash(tmp_path / "good")
-    urls = [f"{publisher.url}/{name}.tar.gz" for name in "abc"]
-    hosts(monkeypatch, "cifar10", urls, None, archive=sha)
+    publisher.files = {f"/b/{ARCHIVE}": bad, f"/c/{ARCHIVE}": good}
+    urls = [f"{publisher.url}/{name}" for name in "abc"]
+    hosts(monkeypatch, "cifar10", urls, files={ARCHIVE: hashlib.sha256(good).hexdigest()})
     raw, provenance = acquire("cifar10", Acquisition(cache=tmp_path, source="official"))
     assert raw["x_train"].shape == (10, 32, 32, 3)
     assert "HTTP status 404" in provenance.because

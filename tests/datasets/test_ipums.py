@@ -5,11 +5,11 @@ from __future__ import annotations
 import gzip
 
 import ipumspy
+import polars as pl
 import pytest
 
 from private_consensus.reproduction.data import ipums
 from private_consensus.reproduction.data.catalogue import entry
-from private_consensus.reproduction.data.downloads import Downloads
 
 VARIABLE = """
 <var ID="{name}" name="{name}" intrvl="discrete" dcml="0">
@@ -54,8 +54,8 @@ def test_an_extract_is_parsed_with_its_codebook(tmp_path):
 
 @pytest.mark.parametrize("dataset", ["us", "brazil"])
 def test_the_extract_order_matches_the_catalogue_entry(dataset):
-    options = next(p for p in entry(dataset).publishers if "IPUMS" in p.name).options
-    built = ipums.order(options).build()
+    options = next(p.extract for p in entry(dataset).publishers if p.extract)
+    built = ipums.extract_of(options).build()
     assert built["collection"] == options["collection"]
     assert list(built["samples"]) == [options["sample"]]
     assert list(built["variables"]) == options["variables"]
@@ -84,27 +84,18 @@ class Client:
         deliver(download_dir)
 
 
-@pytest.fixture
-def downloads(monkeypatch, tmp_path):
-    monkeypatch.setenv(ipums.KEY, "secret")
-    monkeypatch.setattr(ipumspy, "IpumsApiClient", Client)
-    monkeypatch.setattr(Downloads, "check_reachable", lambda *_: None)
-    return Downloads(folder=tmp_path / "extract", timeout_s=1.0)
-
-
-class Way:
-    url = "https://api.example.org"
-    options = {  # noqa: RUF012
-        "collection": "usa",
-        "sample": "us2019a",
-        "variables": ["AGE", "SEX", "INCTOT"],
-        "columns": ["AGE", "SEX", "INCTOT"],
-        "wait": 5,
-    }
+NAMES = [name for name, _ in FIELDS]
+REQUEST = {
+    "collection": "usa", "sample": "us2019a", "variables": NAMES, "columns": NAMES, "wait": 5,
+}  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore::ipumspy.readers.CitationWarning")
-def test_an_extract_is_ordered_once_downloaded_and_read(downloads, monkeypatch):
-    assert ipums.extract(downloads, Way).rows() == list(RECORDS)
-    monkeypatch.setattr(Client, "fails", True)
-    assert ipums.extract(downloads, Way).rows() == list(RECORDS)
+def test_an_extract_is_downloaded_once(monkeypatch, tmp_path):
+    monkeypatch.setenv(ipums.KEY, "secret")
+    monkeypatch.setattr(ipumspy, "IpumsApiClient", Client)
+    monkeypatch.setattr(ipums, "require_reachable", lambda *_: None)
+    for fails in (False, True):
+        monkeypatch.setattr(Client, "fails", fails)
+        ipums.download(tmp_path, "https://api.example.org", REQUEST, 1.0)
+        assert pl.read_parquet(tmp_path / ipums.FILE).rows() == list(RECORDS)

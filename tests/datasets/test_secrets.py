@@ -15,7 +15,6 @@ from private_consensus.common.job_logging import job_logging
 from private_consensus.common.secrets import key_in, redacted
 from private_consensus.reproduction.data import ipums, write_provenance
 from private_consensus.reproduction.data.acquisition import Acquisition, acquire
-from private_consensus.reproduction.data.downloads import Downloads
 
 KEY = "59cba10d8a5da536fc06b59d"
 
@@ -56,7 +55,7 @@ class Repeating:
 def test_a_key_is_in_no_output_of_an_acquisition(monkeypatch, tmp_path, caplog, capsys, around):
     monkeypatch.setenv(ipums.KEY, around.format(KEY))
     monkeypatch.setattr(ipumspy, "IpumsApiClient", Repeating)
-    monkeypatch.setattr(Downloads, "check_reachable", lambda *_: None)
+    monkeypatch.setattr(ipums, "require_reachable", lambda *_: None)
     acquisition = Acquisition(cache=tmp_path / "cache", surrogate_rows=1000)
     with caplog.at_level(logging.DEBUG), job_logging(tmp_path / "acquire.log"):
         _, provenance = acquire("brazil", acquisition)

@@ -10,18 +10,13 @@ from hypothesis import strategies as st
 from limits import cases, soon
 
 from private_consensus.common.errors import InvalidInput
-from private_consensus.reproduction.data import Prepared, Provenance
-from private_consensus.reproduction.data.card import Card
+from private_consensus.reproduction.data import Prepared
 from private_consensus.reproduction.results import files as results
 
-TOLD = Provenance(
-    dataset="adult", source="surrogate", where="here", version="1", checksum="0", because="a test",
-    licence="none",
-)  # fmt: skip
-CARD = Card(
-    dataset="adult", title="t", preparation="adult-x", rows=40, dim=3, columns=("a", "b", "c"),
-    label="l", label_rate=0.5, splits={}, protected={}, provenance=TOLD, citation="c", notes=(),
-)  # fmt: skip
+CARD = {
+    "dataset": "adult", "source": "surrogate", "where": "here", "version": "1", "checksum": "0",
+    "because": "a test", "licence": "none", "preparation": "adult-x", "columns": ["a", "b", "c"],
+}  # fmt: skip
 
 
 @st.composite
@@ -55,7 +50,7 @@ def written(tmp_path_factory):
     results.write(frame, folder / "result.parquet", results.stamp({}, "", ""))
     rng = np.random.default_rng(1)
     Prepared(
-        features=rng.random((40, 3)), labels=np.ones(40, np.int8), columns=CARD.columns,
+        features=rng.random((40, 3)), labels=np.ones(40, np.int8), columns=tuple(CARD["columns"]),
         protected={}, splits={"all": np.arange(40)}, card=CARD,
     ).save(folder / "prepared.npz")  # fmt: skip
     return {path.name: path.read_bytes() for path in folder.iterdir()}, frame

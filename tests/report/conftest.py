@@ -92,7 +92,7 @@ def card(source: str = "mirror") -> dict[str, Any]:
     return {
         "dataset": "adult", "title": "UCI Adult", "preparation": "adult-onehot104", "rows": 45222,
         "dim": 104, "label": "+1: income >50K", "label_rate": 0.2478, "splits": {"train": 30162},
-        "protected": {"sex": "1 = male"}, "source": source, "host": "mirror folder",
+        "protected": {"sex": "1 = male"}, "source": source, "where": "mirror folder",
         "because": "as asked", "version": "1996", "checksum": "ab" * 32, "licence": "CC BY 4.0",
         "citation": "B. Becker, R. Kohavi, 1996", "notes": ["rows <= 1"],
     }  # fmt: skip

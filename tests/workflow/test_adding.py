@@ -193,7 +193,7 @@ def test_the_documented_steps_add_a_data_set(folder, warm):
     done = warm.call(folder, [*SNAKEMAKE, *shlex.split(CARD)])
     assert done.returncode == 0, output_of(done)
     card = json.loads((folder / "results/paper/cards/coins-onehot.json").read_text())
-    assert (card["rows"], card["dim"], card["provenance"]["source"]) == (6, 4, "mirror")
+    assert (card["rows"], card["dim"], card["source"]) == (6, 4, "mirror")
     with np.load(folder / "results/paper/prepared/coins-onehot.npz", allow_pickle=False) as arrays:
         assert arrays["labels"].tolist() == [1, 1, -1, 1, -1, -1]
         assert np.linalg.norm(arrays["features"], axis=1).max() <= 1 + 1e-12

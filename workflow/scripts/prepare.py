@@ -13,5 +13,5 @@ with job_logging(snakemake.log[0], usage=snakemake.log.usage):
     )
     prepared.save(snakemake.output.prepared)
     provenance = {"code": snakemake.params.code, "data": files_hash([snakemake.output.prepared])}
-    write_json(snakemake.output.card, {**prepared.card.to_dict(), **provenance})
+    write_json(snakemake.output.card, prepared.card | provenance)
     logging.info("%d rows, %d columns, code %s", *prepared.features.shape, snakemake.params.code)

@@ -15,7 +15,6 @@ EXTRA_OF = {
     "sklearn": "data",
     "snakemake": "workflow",
     "typst": "report",
-    "ucimlrepo": "data",
     "vl_convert": "report",
 }
 """Extra of this project that contains an optional package, by the package's import name."""

@@ -6,7 +6,6 @@ import logging
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,8 +17,9 @@ from private_consensus.common.provenance import settings_hash
 from private_consensus.common.readable import DAMAGE_ERRORS
 from private_consensus.common.secrets import KEYS, key_in
 
-from .catalogue import DATA_SETS, Entry, Publisher, entry, module_of
-from .downloads import Downloads, Unavailable
+from . import ipums
+from .catalogue import DATA_SETS, Entry, Source, entry, module_of
+from .downloads import Unavailable, download
 from .raw import Provenance, Raw, checksum_of, read_provenance
 
 log = logging.getLogger(__name__)
@@ -122,10 +122,10 @@ def acquire(dataset: str, acquisition: Acquisition, *, seed: int = 0) -> tuple[R
     if acquisition.source == "surrogate":
         return _surrogate(about, acquisition, seed, "data.source is surrogate")
     reasons: list[str] = []
-    publishers = [partial(_from_publisher, about, p, acquisition) for p in about.publishers]
-    for attempt in (partial(_from_mirror, about, acquisition), *publishers):
+    for source in (about.mirror, *about.publishers):
+        acquired = _from_mirror if source is about.mirror else _from_publisher
         try:
-            raw, provenance = attempt(reasons)
+            raw, provenance = acquired(about, source, acquisition, reasons)
         except Unavailable as reason:
             log.info("%s: %s", dataset, reason)
             reasons.append(str(reason))
@@ -144,59 +144,60 @@ def acquire(dataset: str, acquisition: Acquisition, *, seed: int = 0) -> tuple[R
 
 
 def _from_mirror(
-    about: Entry, acquisition: Acquisition, _: Sequence[str]
+    about: Entry, source: Source, acquisition: Acquisition, _: Sequence[str]
 ) -> tuple[Raw, Provenance]:
     if acquisition.mirror is None:
         raise Unavailable("no mirror is configured")
-    folder = require_folder(acquisition.mirror) / about.mirror.folder
+    folder = require_folder(acquisition.mirror) / source.folder
     if not folder.is_dir():
         raise Unavailable(f"the mirror has no {about.name}")
+    because = "a mirror is configured, and its files have the expected checksums"
     try:
-        raw = module_of(about.name).from_mirror(folder)
-    except DAMAGE_ERRORS as error:
-        expected = f"complete files of {about.name} ({type(error).__name__}: {error})"
-        raise InvalidInput(MIRROR_KEY, about.mirror.folder, expected) from None
-    checksum, expected = checksum_of(raw), about.mirror.checksum
-    if expected not in ("", checksum):
-        contents = f"{about.mirror.folder} with checksum {checksum}"
-        raise InvalidInput(MIRROR_KEY, contents, f"checksum {expected} (SHA-256)")
-    return raw, Provenance(
-        dataset=about.name,
-        source="mirror",
-        where="mirror folder",
-        version=about.mirror.version,
-        checksum=checksum,
-        because="a mirror is configured, and its files have the expected checksums",
-        licence=about.mirror.licence,
-    )
+        return _read(about, source, folder, ("mirror", "mirror folder"), because)
+    except Unavailable as reason:
+        raise InvalidInput(MIRROR_KEY, source.folder, str(reason)) from None
 
 
 def _from_publisher(
-    about: Entry, publisher: Publisher, acquisition: Acquisition, reasons: Sequence[str]
+    about: Entry, source: Source, acquisition: Acquisition, reasons: Sequence[str]
 ) -> tuple[Raw, Provenance]:
-    if publisher.key and key_in(publisher.key) is None:
-        raise Unavailable(f"{publisher.name} needs a key in {publisher.key}")
-    identity = settings_hash([publisher.name, publisher.url, publisher.options])
-    folder = acquisition.cache_folder / about.name / identity[:16]
-    downloads = Downloads(folder=folder, timeout_s=acquisition.connection_timeout_s)
+    identity = settings_hash([source.name, source.url, source.files, source.extract])
+    folder = acquisition.cache_folder / about.name / identity
+    because = "; ".join(["first available source", *reasons])
+    if not source.checksum:
+        because = f"no checksum is published; this one is recorded; {because}"
+    host = urlsplit(source.url).hostname or source.name
     try:
-        raw = module_of(about.name).fetch(downloads, publisher)
-    except (Unavailable, *DAMAGE_ERRORS) as reason:
-        raise Unavailable(f"{publisher.name}: {reason or type(reason).__name__}") from None
+        if source.extract:
+            ipums.download(folder, source.url, source.extract, acquisition.connection_timeout_s)
+        else:
+            download(folder, source.url, source.files, acquisition.connection_timeout_s)
+        return _read(about, source, folder, ("publisher", host), because)
+    except Unavailable as reason:
+        raise Unavailable(f"{source.name}: {reason}") from None
+
+
+def _read(
+    about: Entry, source: Source, folder: Path, origin: tuple[str, str], because: str
+) -> tuple[Raw, Provenance]:
+    """Read the files of a source; raise ``Unavailable`` for damaged or unexpected contents."""
+    try:
+        raw = module_of(about.name).read(folder)
+    except DAMAGE_ERRORS as error:
+        reason = f"complete files of {about.name} ({type(error).__name__}: {error})"
+        raise Unavailable(reason) from None
     checksum = checksum_of(raw)
-    if publisher.checksum not in (None, checksum):
-        raise Unavailable(
-            f"{publisher.name}: contents have checksum {checksum}, expected {publisher.checksum}"
-        )
-    pinned = "" if publisher.checksum else "no checksum is published; this one is recorded; "
+    if source.checksum not in ("", checksum):
+        raise Unavailable(f"contents with checksum {source.checksum}, not {checksum} (SHA-256)")
+    kind, where = origin
     return raw, Provenance(
         dataset=about.name,
-        source="publisher",
-        where=urlsplit(publisher.url).hostname or publisher.name,
-        version=publisher.version,
+        source=kind,
+        where=where,
+        version=source.version,
         checksum=checksum,
-        because=pinned + "; ".join(["first available source", *reasons]),
-        licence=publisher.licence,
+        because=because,
+        licence=source.licence,
     )
 
 

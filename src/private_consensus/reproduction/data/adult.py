@@ -7,9 +7,6 @@ Missing values (``?``) are null, and labels have no trailing dot.
 from __future__ import annotations
 
 import io
-import subprocess
-import sys
-import tempfile
 import zipfile
 from pathlib import Path
 
@@ -17,20 +14,11 @@ import numpy as np
 import polars as pl
 
 from . import surrogates
-from .catalogue import Publisher, aggregates
-from .downloads import Downloads, Unavailable
+from .catalogue import aggregates
 from .tables import SEX_RACE_AGE, Protected, Schema
 
 FILES = ("adult.data", "adult.test")
 TRAIN, ROWS = 32_561, 48_842
-
-UCIMLREPO_SECONDS = 60.0
-"""Time limit of ``ucimlrepo``."""
-_FETCH = """
-import sys
-from ucimlrepo import fetch_ucirepo
-fetch_ucirepo(id=2).data.original.to_csv(sys.argv[1], index=False)
-"""
 
 # The aggregates list all columns and all values of the publisher's code book.
 _COLUMNS = aggregates("adult")["columns"]
@@ -60,54 +48,25 @@ SCHEMA = Schema(
 )
 
 
-def from_mirror(folder: Path) -> pl.DataFrame:
-    """Build the canonical table from the two UCI files of a mirror."""
-    return from_files(*((folder / name).read_bytes() for name in FILES))
+def read(folder: Path) -> pl.DataFrame:
+    """Read the two files of UCI, from a folder or from the archive in it."""
+    archive = folder / "adult.zip"
+    files = zipfile.Path(archive) if archive.is_file() else folder
+    return from_files(*((files / name).read_bytes() for name in FILES))
 
 
-def from_files(train: bytes, test: bytes) -> pl.DataFrame:
-    """Build the canonical table from the contents of ``adult.data``, then of ``adult.test``."""
-    return canonical(pl.concat([_read(train), _read(test)]))
-
-
-def canonical(table: pl.DataFrame) -> pl.DataFrame:
-    """Convert UCI's table, from its files or from ``ucimlrepo``, to the canonical table.
-
-    Column names may contain dashes, values may have surrounding blanks, and labels a trailing dot.
-    Missing values may be ``?``, NaN, empty or null.
-    """
-    text = pl.selectors.string()
-    table = table.rename({name: name.replace("-", "_") for name in table.columns})
-    table = table.with_columns(text.str.strip_chars()).with_columns(
-        pl.when(text.is_in(["?", "nan", ""])).then(None).otherwise(text).name.keep()
+def from_files(*contents: bytes) -> pl.DataFrame:
+    """Build the canonical table from the contents of ``adult.data`` and of ``adult.test``."""
+    text = b"\n".join(content.strip() for content in contents).replace(b", ", b",")
+    table = pl.read_csv(
+        io.BytesIO(text),
+        has_header=False,
+        comment_prefix="|",
+        new_columns=list(SCHEMA.columns),
+        schema_overrides={c: pl.String for c in SCHEMA.categories},
+        null_values="?",
     )
     return SCHEMA.check(table.with_columns(pl.col("income").str.strip_chars_end(".")))
-
-
-def fetch(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
-    """Download Adult through ``ucimlrepo`` or as the archive of the UCI repository."""
-    if publisher.name == "ucimlrepo":
-        return _from_ucimlrepo(downloads, publisher.url)
-    with zipfile.ZipFile(downloads.fetch(publisher.url, "uci-adult.zip")) as archive:
-        return from_files(*(archive.read(name) for name in FILES))
-
-
-def _from_ucimlrepo(downloads: Downloads, url: str) -> pl.DataFrame:
-    # The package has no time limit, so it runs in a process that can be stopped.
-    downloads.check_reachable(url)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "adult.csv"
-        command = [sys.executable, "-c", _FETCH, str(path)]
-        try:
-            subprocess.run(command, check=True, capture_output=True, timeout=UCIMLREPO_SECONDS)
-            return canonical(pl.read_csv(path, glob=False, infer_schema_length=None))
-        except subprocess.TimeoutExpired as error:
-            raise Unavailable(f"no table within {error.timeout:g} s") from None
-        except subprocess.CalledProcessError as error:
-            lines = error.stderr.decode(errors="replace").strip().splitlines()
-            raise Unavailable(
-                lines[-1] if lines else "ucimlrepo failed without a message"
-            ) from None
 
 
 def surrogate(rows: int | None, generator: np.random.Generator) -> pl.DataFrame:
@@ -115,16 +74,6 @@ def surrogate(rows: int | None, generator: np.random.Generator) -> pl.DataFrame:
     rows = rows or ROWS
     drawn = surrogates.draw(aggregates("adult"), rows, generator, make_consistent=_make_consistent)
     return SCHEMA.check(_with_gaps(drawn, generator))
-
-
-def _read(contents: bytes) -> pl.DataFrame:
-    lines = [line for line in contents.splitlines() if line.strip() and not line.startswith(b"|")]
-    return pl.read_csv(
-        io.BytesIO(b"\n".join(lines).replace(b", ", b",")),
-        has_header=False,
-        new_columns=list(SCHEMA.columns),
-        schema_overrides={c: pl.String for c in SCHEMA.categories},
-    )
 
 
 def _make_consistent(

@@ -8,18 +8,16 @@ A row with unknown religion or race has zeros in the block. The licence forbids 
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from . import ipums, surrogates
-from .catalogue import Publisher, aggregates
-from .downloads import Downloads
+from .catalogue import aggregates
 from .tables import Protected, Schema, decoded
 
-ROWS, FEATURES = 38_000, 52
+ROWS = 38_000
 LABEL = "income_over_300"
 
 # Indicator columns by attribute, with values in the order of the IPUMS codes.
@@ -64,21 +62,13 @@ COLLAPSED = Schema(
 )
 
 
-def from_mirror(folder: Path) -> pl.DataFrame:
-    """Build the canonical table from the extract of a mirror."""
-    return from_text(gzip.decompress((folder / "IPUMS-BR.dat.gz").read_bytes()))
-
-
-def from_text(text: bytes) -> pl.DataFrame:
-    """Build the canonical table from lines with 52 numbers and a label."""
-    values = np.fromstring(text.decode("ascii"), sep=" ", dtype=np.float64)
-    rows = values.reshape(-1, FEATURES + 1).astype(np.int64)
-    return SCHEMA.check(pl.DataFrame(rows, schema=list(SCHEMA.columns), orient="row"))
-
-
-def fetch(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
-    """Order an extract of IPUMS International and build the canonical table from it."""
-    return from_ipums(ipums.extract(downloads, publisher))
+def read(folder: Path) -> pl.DataFrame:
+    """Read the extract of Lee and Kifer, or an extract from IPUMS."""
+    if (folder / ipums.FILE).is_file():
+        return from_ipums(pl.read_parquet(folder / ipums.FILE, glob=False))
+    file, names = folder / "IPUMS-BR.dat.gz", list(SCHEMA.columns)
+    table = pl.read_csv(file, separator=" ", has_header=False, new_columns=names, glob=False)
+    return SCHEMA.check(table)
 
 
 def surrogate(rows: int | None, generator: np.random.Generator) -> pl.DataFrame:

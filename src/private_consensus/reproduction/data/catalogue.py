@@ -1,11 +1,10 @@
-"""Entries of ``sources.yaml``: versions, hosts, checksums, licences and citations of data sets."""
+"""Entries of ``data_sets.yaml``: titles, licences, citations and sources of data sets."""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,61 +14,48 @@ from private_consensus.common.errors import arguments
 from private_consensus.common.provenance import settings_hash
 
 FOLDER = Path(__file__).parent
-DATA_SETS = ("adult", "us", "brazil", "mnist", "cifar10")
+ENTRIES: dict[str, dict[str, Any]] = yamls.read(FOLDER / "data_sets.yaml")
+DATA_SETS = tuple(ENTRIES)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Publisher:
-    """Download source of a data set.
+class Source:
+    """Mirror or publisher of a data set.
 
     Attributes
     ----------
     version, licence : str
         Version of the data set, and terms of use.
-    checksum : str, optional
-        SHA-256 of the canonical contents, if they are fixed.
-    key : str, optional
-        Environment variable with the key that the publisher requires.
-    options : mapping
-        Further parameters of the download.
-    """
-
-    name: str
-    url: str
-    version: str
-    licence: str
-    checksum: str | None = None
-    key: str | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class MirrorCopy:
-    """Expected copy of a data set in a mirror.
-
-    Attributes
-    ----------
-    version, licence : str
-        Version of the data set, and terms of use.
-    folder : str
-        Name of the folder in the mirror with the files of the data set.
     checksum : str
-        SHA-256 of the canonical contents.
+        SHA-256 of the canonical contents; empty if they are not fixed.
+    folder : str
+        Name of the folder in a mirror.
+    name, url : str
+        Name of a publisher, and URL to which the names of its files are appended.
+    files : mapping
+        Name of each file of a publisher to its SHA-256, or to None if hosts compress the file
+        differently.
+    extract : mapping
+        Extract to request from IPUMS, see :func:`.ipums.download`.
     """
 
     version: str
-    folder: str
-    checksum: str
     licence: str
+    checksum: str = ""
+    folder: str = ""
+    name: str = ""
+    url: str = ""
+    files: Mapping[str, str | None] = field(default_factory=dict)
+    extract: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """Entry of a data set in ``sources.yaml``.
+    """Entry of a data set in ``data_sets.yaml``.
 
     Attributes
     ----------
-    publishers : tuple of Publisher
+    publishers : tuple of Source
         Download sources, in the order in which they are tried.
     needs : str
         Key or account that a user needs for the download; empty if none.
@@ -78,20 +64,23 @@ class Entry:
     name: str
     title: str
     citation: str
-    mirror: MirrorCopy
-    publishers: tuple[Publisher, ...]
+    mirror: Source
+    publishers: tuple[Source, ...]
     needs: str = ""
 
 
 def entry(dataset: str) -> Entry:
-    """Return the entry of a data set in ``sources.yaml``."""
-    row = dict(_table()[arguments.choice("data set", dataset, DATA_SETS)])
-    licence = row.pop("licence")
-    row["mirror"] = MirrorCopy(**{"licence": licence, **row["mirror"]})
-    row["publishers"] = tuple(
-        Publisher(**{"licence": licence, **publisher}) for publisher in row["publishers"]
+    """Return the entry of a data set in ``data_sets.yaml``."""
+    content = ENTRIES[arguments.choice("data set", dataset, DATA_SETS)]
+    licence = {"licence": content["licence"]}
+    return Entry(
+        name=dataset,
+        title=content["title"],
+        citation=content["citation"],
+        mirror=Source(**licence | content["mirror"]),
+        publishers=tuple(Source(**licence | publisher) for publisher in content["publishers"]),
+        needs=content.get("needs", ""),
     )
-    return Entry(name=dataset, **row)
 
 
 def module_of(dataset: str) -> ModuleType:
@@ -109,9 +98,4 @@ def fingerprint(dataset: str) -> str:
     """Return the hash of the YAML entries of a data set, which the hash of the code excludes."""
     path = FOLDER / "aggregates" / f"{dataset}.yaml"
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    return settings_hash([_table()[dataset], text])
-
-
-@cache
-def _table() -> dict[str, Any]:
-    return yamls.read(FOLDER / "sources.yaml")
+    return settings_hash([ENTRIES[dataset], text])

@@ -13,33 +13,31 @@ from typing import Any
 
 import numpy as np
 
-from .catalogue import Publisher
-from .downloads import Downloads
+from .images import Images, sample
 
 CLASSES = (
     "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
 )  # fmt: skip
+SCHEMA = Images(classes=CLASSES)
 SIDE = 32
-SURROGATE_ROWS = 12_000
 FOLDER = "cifar-10-batches-py"
 BATCHES = {"train": [f"data_batch_{i}" for i in range(1, 6)], "test": ["test_batch"]}
 
 
-def from_mirror(folder: Path) -> dict[str, np.ndarray]:
-    """Read images and labels of the subset in a mirror."""
-    with np.load(folder / "cifar10-subset.npz", allow_pickle=False) as arrays:
+def read(folder: Path) -> dict[str, np.ndarray]:
+    """Read images and labels of the subset or, if it is missing, of the publisher's archive."""
+    subset = folder / "cifar10-subset.npz"
+    if not subset.is_file():
+        return from_archive(folder / "cifar-10-python.tar.gz")
+    with np.load(subset, allow_pickle=False) as arrays:
         return {name: arrays[name] for name in ("x_train", "y_train", "x_test", "y_test")}
 
 
-def fetch(downloads: Downloads, publisher: Publisher) -> dict[str, np.ndarray]:
-    """Download the archive from one of its hosts, and return images and labels."""
-    # A pickle can run arbitrary code: only the archive with the known checksum is read.
-    checksum = publisher.options["archive"]
-    return from_archive(downloads.fetch(publisher.url, "cifar-10-python.tar.gz", checksum=checksum))
-
-
 def from_archive(path: Path) -> dict[str, np.ndarray]:
-    """Read images and labels from the publisher's archive, without unpacking it to disk."""
+    """Read images and labels from the publisher's archive, without unpacking it to disk.
+
+    A pickle can run arbitrary code. Only an archive with the known checksum is downloaded.
+    """
     arrays = {}
     with tarfile.open(path, "r:gz") as archive:
         for split, names in BATCHES.items():
@@ -64,16 +62,15 @@ def surrogate(rows: int | None, generator: np.random.Generator) -> dict[str, np.
 
     Each class has four patterns. An image is the sum of one of them, possibly mirrored, and a
     pattern that does not depend on the class. A linear classifier has about the same accuracy as on
-    CIFAR-10. There are 12,000 training images by default, and a sixth as many test images.
+    CIFAR-10.
     """
     patterns = _smooth(generator, len(CLASSES) * 4).reshape(len(CLASSES), 4, SIDE, SIDE, 3)
-    arrays = {}
-    train = rows or SURROGATE_ROWS
-    for split, count in (("train", train), ("test", train // 6)):
+
+    def draw(_: str, count: int) -> tuple[np.ndarray, np.ndarray]:
         labels = generator.permutation(np.arange(count) % len(CLASSES)).astype(np.uint8)
-        arrays[f"x_{split}"] = _images(labels, patterns, generator)
-        arrays[f"y_{split}"] = labels
-    return arrays
+        return _images(labels, patterns, generator), labels
+
+    return sample(rows, draw)
 
 
 def _images(

@@ -1,8 +1,8 @@
-"""Download files with retries, time limits and checksums."""
+"""Download the files of a publisher with retries, time limits and checksums."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,67 +23,47 @@ class Unavailable(Exception):
         super().__init__(redacted(" ".join(str(reason).split())))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Downloads:
-    """Folder of downloaded files, with the time limit of downloads.
+def download(folder: Path, url: str, files: Mapping[str, str | None], timeout_s: float) -> None:
+    """Download the files of a publisher that are not in the folder.
+
+    The checksum of a file without a SHA-256 has to be checked by the caller. A host that does not
+    answer, refuses the request, or sends other contents raises ``Unavailable``.
 
     Parameters
     ----------
+    url : str
+        URL to which the names of the files are appended.
+    files : mapping
+        File name to SHA-256 or None.
     timeout_s : float
         Seconds to wait for a connection, and for the next bytes of a file.
     """
+    import pooch
+    import requests
 
-    folder: Path
-    timeout_s: float
-
-    def fetch(self, url: str, name: str, *, checksum: str | None = None) -> Path:
-        """Return the local path of a file, and download it if it is not in the folder.
-
-        Without a SHA-256, the caller has to check the contents. A host that does not answer,
-        refuses the request, or sends other contents raises ``Unavailable``.
-        """
-        import pooch
-        import requests
-
-        pooch.get_logger().setLevel("WARNING")
-        registry: Any = {name: checksum}  # pooch's types exclude a missing checksum
-        files = pooch.Pooch(
-            path=self.folder,
-            base_url="",
-            registry=registry,
-            urls={name: url},
-            retry_if_failed=RETRIES,
-        )
-        downloader: Any = self._download
+    if not all((folder / name).is_file() for name in files):
+        require_reachable(url, timeout_s)
+    pooch.get_logger().setLevel("WARNING")
+    registry: Any = dict(files)  # pooch's types exclude a missing checksum
+    server = pooch.create(folder, f"{url}/", registry=registry, retry_if_failed=RETRIES)
+    for name in files:
         try:
-            return Path(files.fetch(name, downloader=downloader))
+            server.fetch(name, downloader=pooch.HTTPDownloader(timeout=timeout_s))
         except requests.RequestException as error:
             reason = f"transfer failed ({type(error).__name__})"
             if error.response is not None:
                 reason = f"HTTP status {error.response.status_code}"
-            raise Unavailable(f"{url}: {reason} ({RETRIES + 1} tries)") from None
+            raise Unavailable(f"{url}/{name}: {reason} ({RETRIES + 1} tries)") from None
         except ValueError as error:
-            raise Unavailable(f"{url} has wrong contents ({error})") from None
-
-    def check_reachable(self, url: str) -> None:
-        """Raise :class:`Unavailable` unless the host of ``url`` answers in time."""
-        import requests
-
-        try:
-            requests.head(url, timeout=self.timeout_s)
-        except requests.RequestException as error:
-            raise _unreachable(url, error) from None
-
-    def _download(self, url: str, target: str, files: Any) -> None:
-        """Download a file; pooch repeats the call after an error, but not after ``Unavailable``."""
-        import pooch
-        import requests
-
-        try:
-            pooch.HTTPDownloader(timeout=self.timeout_s)(url, target, files)
-        except requests.ConnectionError as error:
-            raise _unreachable(url, error) from None
+            raise Unavailable(f"{url}/{name} has wrong contents ({error})") from None
 
 
-def _unreachable(url: str, error: Exception) -> Unavailable:
-    return Unavailable(f"{urlsplit(url).hostname} cannot be reached ({type(error).__name__})")
+def require_reachable(url: str, timeout_s: float) -> None:
+    """Raise :class:`Unavailable` unless the host of ``url`` answers in time."""
+    import requests
+
+    try:
+        requests.head(url, timeout=timeout_s)
+    except requests.RequestException as error:
+        host = urlsplit(url).hostname
+        raise Unavailable(f"{host} cannot be reached ({type(error).__name__})") from None

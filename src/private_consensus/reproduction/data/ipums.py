@@ -1,8 +1,7 @@
-"""Order and read extracts of census data from IPUMS, with the key of the user."""
+"""Request extracts of census data from IPUMS, with the key of the user."""
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,55 +10,65 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from private_consensus.common.provenance import atomic_write
 from private_consensus.common.secrets import key_in
 
-from .catalogue import Publisher
-from .downloads import Downloads, Unavailable
+from .downloads import Unavailable, require_reachable
 
 if TYPE_CHECKING:
     from ipumspy import MicrodataExtract
 
 KEY = "IPUMS_API_KEY"
+FILE = "ipums.parquet"
+"""File with the columns of a downloaded extract."""
 
 
-def extract(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
-    """Order an extract from IPUMS, unless it was downloaded before, and return its integer codes.
+def download(folder: Path, url: str, request: Mapping[str, Any], timeout_s: float) -> None:
+    """Download an extract from IPUMS to a Parquet file, unless the folder has it.
 
-    Missing values are null. The publisher has the options ``collection``, ``sample``, ``variables``
-    to order, ``columns`` to read (detailed codes come with their general variable), cases to
-    ``select``, and the longest ``wait`` in seconds; IPUMS needs minutes. The message of
-    ``Unavailable`` contains the reason without the key, which HTTP libraries would repeat.
+    The message of ``Unavailable`` contains the reason without the key, which HTTP libraries would
+    repeat.
+
+    Parameters
+    ----------
+    request : mapping
+        ``collection``, ``sample``, ``variables`` to request, ``columns`` to keep (detailed codes
+        come with their general variable), cases to ``select``, and the longest ``wait`` in seconds;
+        IPUMS needs minutes.
+    timeout_s : float
+        Seconds to wait for a connection.
     """
     from ipumspy import IpumsApiClient
 
-    options = publisher.options
-    if downloads.folder.is_dir():
-        return read(downloads.folder, options["columns"])
-    downloads.check_reachable(publisher.url)
+    key = key_in(KEY)
+    if key is None:
+        raise Unavailable(f"a key in {KEY} is required")
+    if (folder / FILE).is_file():
+        return
+    require_reachable(url, timeout_s)
     try:
-        client = IpumsApiClient(key_in(KEY) or "", base_url=publisher.url)
-        submitted = client.submit_extract(order(options))
-        client.wait_for_extract(submitted, timeout=options["wait"])
-        with tempfile.TemporaryDirectory() as folder:
-            client.download_extract(submitted, download_dir=Path(folder))
-            shutil.copytree(folder, downloads.folder)
-        return read(downloads.folder, options["columns"])
+        client = IpumsApiClient(key, base_url=url)
+        submitted = client.submit_extract(extract_of(request))
+        client.wait_for_extract(submitted, timeout=request["wait"])
+        with tempfile.TemporaryDirectory() as temporary, atomic_write(folder / FILE) as path:
+            client.download_extract(submitted, download_dir=Path(temporary))
+            read(Path(temporary), request["columns"]).write_parquet(path)
     except Exception as error:
         # ipumspy raises errors of many types, from a refused key to an extract that takes too long.
         raise Unavailable(f"{type(error).__name__}: {error}") from None
 
 
-def order(options: Mapping[str, Any]) -> MicrodataExtract:
-    """Build the request for an extract from the options of a publisher."""
+def extract_of(request: Mapping[str, Any]) -> MicrodataExtract:
+    """Build the request for an extract."""
     from ipumspy import MicrodataExtract
 
     extract = MicrodataExtract(
-        collection=options["collection"],
-        samples=[options["sample"]],
-        variables=list(options["variables"]),
+        collection=request["collection"],
+        samples=[request["sample"]],
+        variables=list(request["variables"]),
         description="private-consensus",
     )
-    for variable, values in options.get("select", {}).items():
+    for variable, values in request.get("select", {}).items():
         extract.select_cases(variable, [str(v) for v in values])
     return extract
 

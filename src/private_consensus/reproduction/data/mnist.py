@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .catalogue import Publisher
-from .downloads import Downloads
+from .images import Images, sample
 
 FILES = {
     "x_train": "train-images-idx3-ubyte.gz",
@@ -19,22 +18,13 @@ FILES = {
     "x_test": "t10k-images-idx3-ubyte.gz",
     "y_test": "t10k-labels-idx1-ubyte.gz",
 }
-CLASSES = tuple("0123456789")
+SCHEMA = Images(classes=tuple("0123456789"))
 SIDE = 28
-SURROGATE_ROWS = 12_000
 
 
-def from_mirror(folder: Path) -> dict[str, np.ndarray]:
-    """Read images and labels from the four files of a mirror."""
+def read(folder: Path) -> dict[str, np.ndarray]:
+    """Read images and labels from the four files."""
     return {name: read_idx(folder / file) for name, file in FILES.items()}
-
-
-def fetch(downloads: Downloads, publisher: Publisher) -> dict[str, np.ndarray]:
-    """Download the four files and read images and labels."""
-    return {
-        name: read_idx(downloads.fetch(f"{publisher.url}/{file}", file))
-        for name, file in FILES.items()
-    }
 
 
 def read_idx(path: Path) -> np.ndarray:
@@ -48,29 +38,25 @@ def read_idx(path: Path) -> np.ndarray:
 def surrogate(rows: int | None, generator: np.random.Generator) -> dict[str, np.ndarray]:
     """Sample scikit-learn's handwritten digits, enlarged to 28 x 28 pixels and randomly distorted.
 
-    Training and test images come from disjoint sets of its 1,797 digits of 8 x 8 pixels. The
-    default sizes are 12,000 and 2,000, because the papers train on 10,000 images.
+    Training and test images come from disjoint sets of its 1,797 digits of 8 x 8 pixels.
     """
     from sklearn.datasets import load_digits
 
     digits = load_digits()
     order = generator.permutation(len(digits.target))
     test_digits, training_digits = order[: len(order) // 5], order[len(order) // 5 :]
-    train = rows or SURROGATE_ROWS
-    arrays = {}
-    for split, digit_rows, count in (
-        ("train", training_digits, train),
-        ("test", test_digits, train // 6),
-    ):
-        picked = generator.choice(digit_rows, count)
-        arrays[f"x_{split}"] = _enlarge(digits.images[picked].astype(np.float32), generator)
-        arrays[f"y_{split}"] = digits.target[picked].astype(np.uint8)
-    return arrays
+
+    def draw(split: str, count: int) -> tuple[np.ndarray, np.ndarray]:
+        picked = generator.choice(training_digits if split == "train" else test_digits, count)
+        images = _enlarge(digits.images[picked].astype(np.float32), generator)
+        return images, digits.target[picked].astype(np.uint8)
+
+    return sample(rows, draw)
 
 
 def _enlarge(images: np.ndarray, generator: np.random.Generator, *, block: int = 4096):
     blocks = [_jittered(images[i : i + block], generator) for i in range(0, len(images), block)]
-    return np.concatenate(blocks) if blocks else np.empty((0, SIDE, SIDE), np.uint8)
+    return np.concatenate(blocks)
 
 
 def _jittered(images: np.ndarray, generator: np.random.Generator) -> np.ndarray:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,6 @@ from private_consensus.common.errors import require
 from private_consensus.common.provenance import atomic_write
 from private_consensus.common.readable import arrays_of
 
-from .card import Card
 from .raw import Provenance
 
 
@@ -33,8 +33,12 @@ class Prepared:
         Binary protected attributes; the card states the meaning of 1.
     splits : mapping of str to ndarray of int
         Row indices of each split by the publisher, for example ``train`` and ``test``.
-    card : Card
-        Data card, which contains the provenance.
+    card : dict
+        Data card, a JSON object without records: fields of the provenance, ``title`` and
+        ``citation`` of the data set, name of the ``preparation``, shape (``rows``, ``dim``), names
+        of ``columns``, meaning of the ``label`` and rate of +1 or of the most frequent class
+        (``label_rate``), sizes of ``splits``, meaning of 1 of each ``protected`` attribute, and
+        ``notes`` on the preparation and its effect on privacy.
     unit : float, optional
         Quantum of the features: all are integer multiples of it, and the file stores the integers.
     """
@@ -44,22 +48,18 @@ class Prepared:
     columns: tuple[str, ...]
     protected: Mapping[str, np.ndarray]
     splits: Mapping[str, np.ndarray]
-    card: Card
+    card: dict[str, Any]
     unit: float | None = None
 
     def __post_init__(self):
         finite = np.isfinite(self.features.sum()) or np.isfinite(self.features).all()
-        require(bool(finite), f"prepared.{self.name}.features", "nan or inf", "finite numbers")
+        name = self.card.get("preparation", "data")
+        require(bool(finite), f"prepared.{name}.features", "nan or inf", "finite numbers")
 
     @property
     def provenance(self) -> Provenance:
         """Provenance of the data."""
-        return self.card.provenance
-
-    @property
-    def name(self) -> str:
-        """Name of the preparation."""
-        return self.card.preparation
+        return Provenance(**{field.name: self.card[field.name] for field in fields(Provenance)})
 
     def columns_of(self, *attributes: str) -> np.ndarray:
         """Return the indices of the feature columns that encode some attributes."""
@@ -77,7 +77,7 @@ class Prepared:
             "labels": self.labels,
             "unit": np.float64(np.nan if self.unit is None else self.unit),
             "columns": np.array(self.columns),
-            "card": np.array(json.dumps(self.card.to_dict(), sort_keys=True)),
+            "card": np.array(json.dumps(self.card, sort_keys=True)),
             **{f"protected/{name}": values for name, values in self.protected.items()},
             **{f"split/{name}": rows for name, rows in self.splits.items()},
         }
@@ -98,7 +98,7 @@ class Prepared:
                 columns=tuple(arrays["columns"].tolist()),
                 protected=_under("protected/", arrays),
                 splits=_under("split/", arrays),
-                card=Card.from_dict(json.loads(str(arrays["card"]))),
+                card=json.loads(str(arrays["card"])),
                 unit=None if np.isnan(unit) else unit,
             )
 

@@ -58,11 +58,6 @@ class Provenance:
         """True if the data are a surrogate, which figures and tables have to state."""
         return self.source == "surrogate"
 
-    @property
-    def publishable(self) -> bool:
-        """True if the licence allows the redistribution of records; that of IPUMS does not."""
-        return "no redistribution" not in self.licence
-
 
 def checksum_of(raw: Raw) -> str:
     """Compute the SHA-256 of a canonical table or of named arrays."""

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from private_consensus.common.errors import arguments
-
 
 def column_max(x: np.ndarray) -> np.ndarray:
     """Divide every column by its largest absolute value."""
@@ -100,10 +98,5 @@ ROWS = {
 
 
 def scale(x: np.ndarray, *, scaling: str, row_norm: str) -> np.ndarray:
-    """Scale columns, then rows, of encoded features [rows, dim].
-
-    For rows, ``clip`` makes l2 norms at most one, and ``unit`` exactly one.
-    """
-    arguments.choice("scaling", scaling, COLUMNS)
-    arguments.choice("row_norm", row_norm, ROWS)
+    """Scale columns, then rows, of encoded features [rows, dim]."""
     return ROWS[row_norm].apply(COLUMNS[scaling].apply(x))

@@ -6,14 +6,9 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-import numpy as np
-import polars as pl
-
 from .acquisition import Acquisition, acquire
 from .catalogue import DATA_SETS, entry, module_of
 from .preparation import PREPARATIONS
-from .raw import Raw
-from .tables import Schema
 
 
 def summary(acquisition: Acquisition, *, seed: int = 0) -> list[dict[str, Any]]:
@@ -31,28 +26,9 @@ def _row(name: str, acquisition: Acquisition, seed: int) -> dict[str, Any]:
     about = entry(name)
     return {
         "title": about.title,
-        **_size(name, raw),
+        **module_of(name).SCHEMA.describe(raw),
         **asdict(provenance),
         "needs": about.needs,
         "preparations": [p.name for p in PREPARATIONS.values() if p.dataset == name],
         "seconds": round(time.monotonic() - start, 2),
-    }
-
-
-def _size(name: str, raw: Raw) -> dict[str, Any]:
-    """Return the numbers of rows and columns, and the label with its rate."""
-    if isinstance(raw, pl.DataFrame):
-        schema: Schema = module_of(name).SCHEMA
-        return {
-            "rows": raw.height,
-            "columns": raw.width - 1,
-            "label": schema.positive_label,
-            "label_rate": float(schema.positives(raw).mean()),
-        }
-    counts = np.bincount(np.concatenate([v for k, v in raw.items() if k.startswith("y")]))
-    return {
-        "rows": int(counts.sum()),
-        "columns": int(raw["x_train"][0].size),
-        "label": f"the most frequent of {len(counts)} classes",
-        "label_rate": float(counts.max() / counts.sum()),
     }

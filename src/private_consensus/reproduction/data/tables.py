@@ -1,14 +1,20 @@
-"""Schemas of canonical tables, with a binary label, and the encoding of their columns."""
+"""Tables with a binary label: their schema, their codes, and the encoding of their columns."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from private_consensus.common.errors import InvalidInput, arguments
+
+from .prepared import Prepared
+
+if TYPE_CHECKING:
+    from .preparation import Preparation
 
 MISSING = "?"
 
@@ -111,6 +117,77 @@ class Schema:
                 arguments.choice(column, value, allowed)
         return table
 
+    def describe(self, table: pl.DataFrame) -> dict[str, Any]:
+        """Return the numbers of rows and columns, and the label with its rate."""
+        return {
+            "rows": table.height,
+            "columns": table.width - 1,
+            "label": self.positive_label,
+            "label_rate": float(self.positives(table).mean()),
+        }
+
+    def encode(self, spec: Preparation, table: pl.DataFrame) -> Prepared:
+        """Encode a table as features before scaling, and labels -1 and +1.
+
+        Numeric columns remain unchanged. A category becomes one 0/1 column ``attribute=value`` per
+        value, or one column of codes 0, 1, .... If rows with missing values are retained, ``?`` is
+        the first value of a column with missing values.
+        """
+        unknown = {*spec.attributes, *spec.exclude} - set(self.features)
+        if unknown:
+            expected = f"columns of {spec.dataset}"
+            raise InvalidInput(f"{spec.name}.attributes", sorted(unknown)[0], expected)
+        rows = pl.Series(np.arange(table.height))
+        if spec.drop_missing:
+            complete = table.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
+            table, rows = table.filter(complete), rows.filter(complete)
+        names = [n for n in spec.attributes or self.features if n not in spec.exclude]
+        blocks = {}
+        for name in names:
+            blocks |= self._encoded(table[name], spec)
+        positive = self.positives(table)
+        missing = "dropped" if spec.drop_missing else "kept; '?' is a category"
+        return Prepared(
+            features=np.column_stack(list(blocks.values())).astype(float),
+            labels=np.where(positive, 1, -1).astype(np.int8),
+            columns=tuple(blocks),
+            protected={name: p.of(table).to_numpy() for name, p in self.protected.items()},
+            splits=self._splits(rows.to_numpy()),
+            card={
+                "label": f"+1: {self.positive_label}",
+                "label_rate": round(float(positive.mean()), 6),
+                "protected": {name: p.meaning for name, p in self.protected.items()},
+                "notes": [f"Rows with missing values are {missing}."],
+            },
+        )
+
+    def _encoded(self, column: pl.Series, spec: Preparation) -> dict[str, np.ndarray]:
+        """Return the features that encode a column, by name."""
+        name = column.name
+        if self.is_numeric(name):
+            if column.has_nulls():
+                raise InvalidInput(name, None, "a number in every retained row")
+            return {name: column.to_numpy()}
+        values = self.categories[name]
+        if spec.drop_missing:
+            absent = self.only_incomplete.get(name, ())
+            values = tuple(value for value in values if value not in absent)
+        elif column.has_nulls():
+            values = (MISSING, *values)
+        codes = column.fill_null(MISSING).cast(pl.Enum(values)).to_physical().to_numpy()
+        if spec.encoding == "ordinal":
+            return {name: codes}
+        return {f"{name}={value}": codes == code for code, value in enumerate(values)}
+
+    def _splits(self, rows: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the indices of each split of the publisher in the retained rows."""
+        if self.train is None:
+            return {"all": np.arange(len(rows))}
+        return {
+            "train": np.flatnonzero(rows < self.train),
+            "test": np.flatnonzero(rows >= self.train),
+        }
+
 
 def decoded(
     codes: str | pl.Expr,
@@ -128,48 +205,10 @@ def decoded(
     return codes.replace_strict(value_of_code, default=default, return_dtype=pl.String)
 
 
-def encode(
-    table: pl.DataFrame,
-    schema: Schema,
-    attributes: tuple[str, ...],
-    *,
-    indicators: bool,
-    complete: bool,
-) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Encode the columns of a table as features [rows, columns]; numeric columns remain unchanged.
-
-    With ``indicators``, there is one 0/1 column ``attribute=value`` per value; otherwise one column
-    of codes 0, 1, ..., in which a missing value has the code 0. Rows with missing values were
-    dropped if ``complete``; otherwise ``?`` is a value of columns with missing values.
-    """
-    blocks, names = [], []
-    for name in attributes:
-        column = table[name]
-        if schema.is_numeric(name):
-            blocks.append(_numbers(column))
-            names.append(name)
-            continue
-        values = domain(schema, name, complete=complete, gaps=column.has_nulls())
-        codes = column.fill_null(MISSING).cast(pl.Enum(values)).to_physical().to_numpy()
-        blocks.append(codes[:, None] == np.arange(len(values)) if indicators else codes)
-        names += [f"{name}={value}" for value in values] if indicators else [name]
-    return np.column_stack(blocks).astype(float), tuple(names)
-
-
-def domain(schema: Schema, attribute: str, *, complete: bool, gaps: bool) -> tuple[str, ...]:
-    """Return the values of a categorical attribute in the order of their codes.
-
-    If ``complete``, rows with missing values were dropped, and values that occur only in such rows
-    are left out. Otherwise, ``?`` is the first value if there are ``gaps``.
-    """
-    values = schema.categories[attribute]
-    if complete:
-        absent = schema.only_incomplete.get(attribute, ())
-        return tuple(v for v in values if v not in absent)
-    return (MISSING, *values) if gaps else values
-
-
-def _numbers(column: pl.Series) -> np.ndarray:
-    if column.has_nulls():
-        raise InvalidInput(column.name, None, "a number in every retained row")
-    return column.cast(pl.Float64).to_numpy()
+def values_of_ranges(values: Sequence[str], ranges: Sequence[tuple[int, int]]) -> dict[int, str]:
+    """Map each code to its value; ``ranges`` has the first and the last code of each value."""
+    return {
+        code: value
+        for value, (first, last) in zip(values, ranges, strict=True)
+        for code in range(first, last + 1)
+    }

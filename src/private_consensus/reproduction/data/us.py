@@ -17,9 +17,8 @@ import numpy as np
 import polars as pl
 
 from . import ipums, surrogates
-from .catalogue import Publisher, aggregates
-from .downloads import Downloads
-from .tables import SEX_RACE_AGE, Protected, Schema, decoded
+from .catalogue import aggregates
+from .tables import SEX_RACE_AGE, Protected, Schema, decoded, values_of_ranges
 
 MARITAL = (
     "Married", "Married-spouse-absent", "Widowed", "Divorced", "Separated", "Never-married",
@@ -37,11 +36,11 @@ INDUSTRY = (
     "Social", "Arts-food", "Other-services", "Administration", "Military", "Unemployed", "None",
 )  # fmt: skip
 # First and last Census industry code (2018 scheme) of each industry but None.
-INDUSTRY_CODES = (
+INDUSTRY_OF_CODE = values_of_ranges(INDUSTRY[:-1], [
     (170, 290), (370, 490), (570, 690), (770, 770), (1070, 3990), (4070, 4590), (4670, 5790),
     (6070, 6390), (6470, 6780), (6870, 7190), (7270, 7790), (7860, 7890), (7970, 8290),
     (8370, 8470), (8560, 8690), (8770, 9290), (9370, 9590), (9670, 9870), (9920, 9920),
-)  # fmt: skip
+])  # fmt: skip
 
 SCHEMA = Schema(
     columns=(*aggregates("us")["columns"], "income"),
@@ -68,23 +67,24 @@ SCHEMA = Schema(
 )
 
 NOT_APPLICABLE = "N"
+STATES = {"pa": 42, "il": 17, "ga": 13, "wa": 53}
+"""Names and numbers of states in the names of the Census Bureau's files."""
 
 
-def from_mirror(folder: Path) -> pl.DataFrame:
-    """Build the canonical table from the excerpt of a mirror."""
-    return from_excerpt(pl.read_csv(folder / "national2019.csv", glob=False, infer_schema=False))
-
-
-def fetch(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
-    """Download the survey from IPUMS, which needs a key, or the Census Bureau; build the table."""
-    if publisher.key:
-        return from_ipums(ipums.extract(downloads, publisher))
-    tables = []
-    for state, number in publisher.options["states"].items():
-        persons = _member(downloads, publisher, f"csv_p{state}.zip", f"psam_p{number}.csv", _PERSON)
-        houses = _member(downloads, publisher, f"csv_h{state}.zip", f"psam_h{number}.csv", _HOUSE)
-        tables.append(from_census(persons, houses))
-    return pl.concat(tables)
+def read(folder: Path) -> pl.DataFrame:
+    """Read the excerpt, an extract from IPUMS, or the files of the Census Bureau."""
+    excerpt = folder / "national2019.csv"
+    if excerpt.is_file():
+        return from_excerpt(pl.read_csv(excerpt, glob=False, infer_schema=False))
+    if (folder / ipums.FILE).is_file():
+        return from_ipums(pl.read_parquet(folder / ipums.FILE, glob=False))
+    return pl.concat(
+        from_census(
+            _member(folder / f"csv_p{state}.zip", f"psam_p{number}.csv", _PERSON),
+            _member(folder / f"csv_h{state}.zip", f"psam_h{number}.csv", _HOUSE),
+        )
+        for state, number in STATES.items()
+    )
 
 
 def surrogate(rows: int | None, generator: np.random.Generator) -> pl.DataFrame:
@@ -123,8 +123,8 @@ def from_census(persons: pl.DataFrame, houses: pl.DataFrame) -> pl.DataFrame:
         marital_status=decoded(pl.col("MSP").fill_null(6), MARITAL),
         hispanic=decoded(pl.col("HISP").clip(upper_bound=len(HISPANIC)), HISPANIC),
         tenure=decoded("TEN", ("Own", "Own", "Rent", "Rent"), default="Group-quarters"),
-        education=_ranges("SCHL", schooling, EDUCATION),
-        industry=_ranges("INDP", INDUSTRY_CODES, INDUSTRY).fill_null("None"),
+        education=decoded("SCHL", values_of_ranges(EDUCATION, schooling)),
+        industry=decoded("INDP", INDUSTRY_OF_CODE, default="None"),
     )
 
 
@@ -149,8 +149,8 @@ def from_ipums(table: pl.DataFrame) -> pl.DataFrame:
         children=pl.col("NCHILD"),
         family_size=pl.col("FAMSIZE"),
         tenure=decoded("OWNERSHP", TENURE, first=0),
-        education=_ranges("EDUCD", schooling, EDUCATION),
-        industry=_ranges("IND", INDUSTRY_CODES, INDUSTRY).fill_null("None"),
+        education=decoded("EDUCD", values_of_ranges(EDUCATION, schooling)),
+        industry=decoded("IND", INDUSTRY_OF_CODE, default="None"),
         difficulties=_count("DIFFREM", "DIFFPHYS", "DIFFEYE", "DIFFHEAR", yes=2),
         income=pl.col("INCTOT"),
     )
@@ -163,24 +163,13 @@ def _canonical(table: pl.DataFrame, **columns: pl.Expr) -> pl.DataFrame:
     return SCHEMA.check(persons.with_columns(employed=(~idle).cast(pl.Int64)))
 
 
-def _ranges(column: str, ranges, values: tuple[str, ...]) -> pl.Expr:
-    value_of_range = pl.lit(None, dtype=pl.String)
-    for (first, last), value in zip(ranges, values, strict=False):
-        within = pl.col(column).is_between(first, last)
-        value_of_range = pl.when(within).then(pl.lit(value)).otherwise(value_of_range)
-    return value_of_range
-
-
 def _count(*columns: str, yes: int) -> pl.Expr:
     return pl.sum_horizontal(pl.col(c).eq_missing(yes).cast(pl.Int64) for c in columns)
 
 
-def _member(
-    downloads: Downloads, publisher: Publisher, archive: str, member: str, columns: tuple[str, ...]
-) -> pl.DataFrame:
-    path = downloads.fetch(f"{publisher.url}/{archive}", archive)
-    with zipfile.ZipFile(path) as opened:
-        text = opened.read(member)
+def _member(archive: Path, name: str, columns: tuple[str, ...]) -> pl.DataFrame:
+    with zipfile.ZipFile(archive) as opened:
+        text = opened.read(name)
     table = pl.read_csv(io.BytesIO(text), columns=list(columns), infer_schema=False)
     return table.with_columns(pl.exclude("SERIALNO").cast(pl.Int64))
 
