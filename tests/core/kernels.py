@@ -32,23 +32,20 @@ def ring(agents: int) -> np.ndarray:
 
 
 def whole_rounds(dim: int) -> Any:
-    g, agents, settings = randoms(), 3, 2
-    first, unit_scales = np.array([0, agents]), np.ones((settings, agents))
-    steps = rounds.steps_of(
-        weights=[ring(agents)] * settings, keep=unit_scales, scale=unit_scales, step=[1, 2]
-    )
-    numbers = np.array([[0.25, 0.5], [-8, -3], [7, 3]], np.float32)
-    grids, keys = rounds.Grids(*numbers), [rounds.keys(KEY + np.uint32(i), 5) for i in range(3)]
-    shape = settings * agents, dim
-    gradients, results = single(g, *shape), []
-    for variances in ((0.0, 0.0), (2.0, 0.0), (300.0, 1.0)):
-        x, message = single(g, *shape), np.zeros(shape, np.float32)
-        rounds.round_with_noise(x, message, first, agents, grids, variances, keys[0], keys[2])
-        results += [rounds.mix_and_step(x, x, message, gradients, first, steps, keys[1]), x]
-    x, sent = single(g, *shape), single(g, *shape)
-    results += [rounds.mix_and_step(x, x, sent, gradients, first, steps, keys[0]), x.copy()]
-    sparse = rounds.Sparse(*np.full((2, settings), 0.5, np.float32))
-    results += [rounds.mix_and_step(x, x, x, gradients, first, steps, *keys[:2], sparse), x.copy()]
+    g, agents = randoms(), 3
+    steps = rounds.steps_of(ring(agents), np.ones(agents), np.ones(agents), 1)
+    grid = rounds.Grid(*np.array([0.25, -8, 7], np.float32))
+    keys = [rounds.keys(KEY + np.uint32(i), 5) for i in range(3)]
+    u, normals = rounds.uniforms(keys[0], agents, dim), rounds.normals(keys[1], agents, dim)
+    words = rounds.words(keys[2], agents, dim)
+    gradients, results = single(g, agents, dim), []
+    for variance in (0.0, 2.0, 300.0):
+        x, message = single(g, agents, dim), np.zeros((agents, dim), np.float32)
+        noise = rounds.Noise(variance, keys[2], words) if variance else None
+        rounds.round_models(x, u, grid, message, noise)
+        results += [rounds.mix_and_step(x, x, message, gradients, steps, normals), x]
+    sparse = rounds.Sparse(np.float32(0.5), np.float32(0.5), u)
+    results += [rounds.mix_and_step(x, x, x, gradients, steps, normals, sparse), x.copy()]
     return results
 
 
@@ -62,10 +59,9 @@ def perceptrons(inputs: int, hidden: int = 5, agents: int = 3) -> Any:
     batch_arguments = np.zeros(1, int), record_set, np.arange(12) % 10, rows, sizes, np.ones(1)
     out = np.empty_like(x)
     backpropagation.clipped_gradients(x, *batch_arguments, True, hidden, out)
-    first, unit_scales = np.zeros(1, int), np.ones((1, agents))
-    steps = rounds.steps_of(weights=[ring(agents)], keep=unit_scales, scale=unit_scales, step=[1])
-    moved = x.copy()
-    rounds.mix_and_step(moved, moved, moved, out, first, steps, rounds.keys(KEY, 5))
+    steps = rounds.steps_of(ring(agents), np.ones(agents), np.ones(agents), 1)
+    moved, normals = x.copy(), rounds.normals(rounds.keys(KEY, 5), *x.shape)
+    rounds.mix_and_step(moved, moved, moved, out, steps, normals)
     return backpropagation.outputs(x, record_set, np.arange(7), hidden), out, moved
 
 

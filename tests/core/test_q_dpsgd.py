@@ -31,7 +31,6 @@ from private_consensus.kernels.normals import threefry
 from private_consensus.privacy import Budget, account
 from private_consensus.privacy.mechanisms import SampledGradient
 
-FIRST_ROW = np.zeros(1, int)
 KEY, OTHER = np.array([7, 11], np.uint32), np.array([13, 17], np.uint32)
 FINE = {"eta": 2.0**-30, "grid": "open"}
 """Grid so fine that messages equal the models up to 1e-9."""
@@ -112,21 +111,22 @@ def test_compiled_updates_agree_with_the_numpy_reference(dim):
     x, mixed, g = rng.normal(size=(3, 3, dim)).astype(np.float32) * 0.3
     out, plain = np.empty_like(x), np.empty((3, dim))
     # Use 0.125: as 0.1 is not a float32, the two types could round differently in the last digit.
-    grids = rounds.Grids(*np.array([[0.125], [-4], [3]], np.float32))
+    grid = rounds.Grid(*np.array([0.125, -4, 3], np.float32))
     key, other = rounds.keys(KEY, 9), rounds.keys(OTHER, 9)
-    cut = rounds.round_with_noise(x, out, FIRST_ROW, 3, grids, (0.0,), key, key)
+    cut = rounds.round_models(x, rounds.uniforms(key, *x.shape), grid, out)
     assert cut == Grid(0.125).quantize(x.astype(float), KEY, 9, plain)
     np.testing.assert_array_equal(out, plain)
     scale, keep = np.array([0.5, 0.0, 2.0]), np.array([0.2, 1.0, -0.3])
-    steps = rounds.steps_of(weights=[np.eye(3)], keep=[keep], scale=[scale], step=[0.3])
+    steps, normals = rounds.steps_of(np.eye(3), keep, scale, 0.3), rounds.normals(key, *x.shape)
     noisy = g + scale[:, None] * messages.normals_of(KEY, 9, x.shape)
     updated = x.copy()
-    rounds.mix_and_step(updated, updated, mixed, g, FIRST_ROW, steps, key)
+    rounds.mix_and_step(updated, updated, mixed, g, steps, normals)
     expected = keep[:, None] * x + mixed - 0.3 * noisy
     np.testing.assert_allclose(updated, expected, atol=2e-5)
-    sparse = rounds.Sparse(*np.array([[0.6], [0.4]], np.float32))
+    mask = rounds.uniforms(other, *x.shape)
+    sparse = rounds.Sparse(np.float32(0.6), np.float32(0.4), mask)
     updated = x.copy()
-    rounds.mix_and_step(updated, updated, mixed, g, FIRST_ROW, steps, key, other, sparse)
+    rounds.mix_and_step(updated, updated, mixed, g, steps, normals, sparse)
     is_sent = messages.uniforms(OTHER, 9, x.shape) < np.float32(0.4)
     expected = x + is_sent * 0.6 / 0.4 * (mixed - x - 0.3 * noisy)
     np.testing.assert_allclose(updated, expected, atol=2e-5)
@@ -321,11 +321,10 @@ def test_sdm_dsgd_with_full_messages_and_full_steps_equals_clipped_dsgd():
 
 def test_sparsification_is_unbiased_and_sends_the_configured_fraction():
     x, zero = np.zeros((50, 20_000), np.float32), np.zeros((50, 20_000), np.float32)
-    zeros = np.zeros((1, 50))
-    steps = rounds.steps_of(weights=[np.eye(50)], keep=zeros, scale=zeros, step=[0.2])
-    sparse = rounds.Sparse(*np.array([[0.6], [0.3]], np.float32))
-    keys = rounds.keys(KEY, 0), rounds.keys(OTHER, 0)
-    rounds.mix_and_step(x, x, np.ones_like(x), zero, FIRST_ROW, steps, *keys, sparse)
+    steps = rounds.steps_of(np.eye(50), np.zeros(50), np.zeros(50), 0.2)
+    mask = rounds.uniforms(rounds.keys(OTHER, 0), *x.shape)
+    sparse = rounds.Sparse(np.float32(0.6), np.float32(0.3), mask)
+    rounds.mix_and_step(x, x, np.ones_like(x), zero, steps, zero, sparse)
     assert (x != 0).mean() == pytest.approx(0.3, abs=5 * math.sqrt(0.21 / x.size))
     np.testing.assert_allclose(np.unique(x), [0, 0.6 / 0.3], rtol=1e-6)
 

@@ -33,21 +33,12 @@ from private_consensus.core.handlers import Running
 from private_consensus.core.networks import Network
 from private_consensus.core.quantization import Grid
 from private_consensus.core.randomness import Streams
-from private_consensus.kernels.rounds import (
-    Grids,
-    Keys,
-    keys,
-    mix_and_step,
-    round_with_noise,
-    steps_of,
-)
+from private_consensus.kernels import rounds as kernel
 from private_consensus.privacy import Budget, account
 from private_consensus.privacy.one_run import one_run_epsilon, one_run_pvalue
 
 VIEWS = ("gradients", "messages")
 """Observed values of the two observers."""
-FIRST_ROW = np.zeros(1, np.int64)
-"""First row of the only setting of a round."""
 LEVEL = ("bound_delta", "bound_confidence")
 """Quantities next to each bound: its delta and its confidence."""
 
@@ -78,8 +69,8 @@ class Setting(NamedTuple):
     grid: Grid
     clip: float
     network: Network
-    rounding: Keys
-    noise: Keys
+    rounding: kernel.Keys
+    noise: kernel.Keys
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,7 +151,7 @@ class CanaryAudit(QDPSGD, Attack):
                 setting = Setting(
                     float(round_.step[s]), float(round_.mixing[s]), round_.grids[s],
                     float(np.ravel(self.K)[s]), network.of_run(run),
-                    *(keys(word[run], counter) for word in words),
+                    *(kernel.keys(word[run], counter) for word in words),
                 )  # fmt: skip
                 observed = canaries[run], scores[:, s, run], pending[s, run]
                 _advance(x[s, run], problem, setting, *drawn, *observed)
@@ -205,8 +196,8 @@ def _advance(
     """Perform one round of Algorithm 4, and update the scores of both observers."""
     step, e, grid, K, network, rounding, noise = setting
     message, gradient = np.empty((2, *x.shape), x.dtype)
-    ends = Grids(*np.array([[grid.resolution], [grid.ends[0]], [grid.ends[1]]], np.float32))
-    round_with_noise(x, message, FIRST_ROW, len(x), ends, (0.0,), rounding, rounding)
+    points = kernel.Grid(*np.array([grid.resolution, *grid.ends], np.float32))
+    kernel.round_models(x, kernel.uniforms(rounding, *x.shape), points, message)
     problem.clipped_gradient(x, rows, sizes, K, gradient)
     sampled_canaries = canaries.number[rows[0, : sizes[0]]]
     gradient[0] = 0.0
@@ -214,8 +205,8 @@ def _advance(
     before, sent = x[0, canaries.axes], message[0, canaries.axes].astype(float)
     mixed = network.mix_others(message, e)
     keeps = 1.0 - e + e * network.own_weights
-    steps = steps_of(weights=[np.eye(len(x))], keep=[keeps], scale=[deviation], step=[step])
-    mix_and_step(x, x, mixed, gradient, FIRST_ROW, steps, noise)
+    steps = kernel.steps_of(np.eye(len(x)), keeps, deviation, step)
+    kernel.mix_and_step(x, x, mixed, gradient, steps, kernel.normals(noise, *x.shape))
     received = mixed[0, canaries.axes].astype(float)
     scores[0] += (keeps[0] * before + received - x[0, canaries.axes]) / step
     scores[1] += np.nan_to_num(pending - sent) / step

@@ -1,7 +1,7 @@
 """Compiled rounds of decentralized SGD, for 32-bit perceptrons on small networks.
 
-The models of all settings of a run are processed in one pass (:mod:`...kernels.rounds`). Threads
-process different runs. Models, and messages with noise, are overwritten.
+The settings of a run share its random numbers (:mod:`...kernels.rounds`). Threads process different
+runs. Models, and messages with noise, are overwritten.
 """
 
 from __future__ import annotations
@@ -10,16 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from private_consensus.kernels import rounds
 from private_consensus.kernels.compiling import share_out
-from private_consensus.kernels.rounds import (
-    Grids,
-    Sparse,
-    Steps,
-    keys,
-    mix_and_step,
-    round_with_noise,
-    steps_of,
-)
 
 from ...graphs import SMALL
 from ...problems.perceptron import Perceptron
@@ -51,57 +43,78 @@ def compiled_step(algorithm: Any, state: Any, problem: Any, network: Any, releas
     SGDState
         State after the round.
     """
-    settings, runs, agents, dim = state.x.shape
-    is_single = state.x.dtype == np.float32 and isinstance(problem, Perceptron)
+    x = state.x
+    settings, runs, agents, dim = x.shape
+    is_single = x.dtype == np.float32 and isinstance(problem, Perceptron)
     if not is_single or agents > SMALL:
         return algorithm.step(state, problem, network, release, t)
     round_, batch = algorithm.coefficients(release.horizon), release.batch(algorithm.released)
     streams = {name: release.key(name) for name in STREAMS}
-    x, sends_noise = state.x.reshape(-1, dim), algorithm.released == "message"
-    sent = state.message.reshape(-1, dim) if sends_noise else x
-    if round_.grids and not sends_noise:
-        sent = np.empty_like(x)
+    sends_noise = algorithm.released == "message"
+    sent = state.message if sends_noise else np.empty_like(x) if round_.grids else x
     base = sent if round_.from_message else x
-    ends = [(grid.resolution, *grid.ends) for grid in round_.grids]
-    grids, variances = Grids(*np.array(ends, np.float32).reshape(-1, 3).T.copy()), (0.0,) * settings
-    if sends_noise:
-        noises = zip(round_.grids, batch.deviation.tolist(), strict=True)
-        variances = tuple(grid.variance(deviation) for grid, deviation in noises)
-    factors = [] if round_.fraction is None else [round_.relaxation, round_.fraction]
-    sparse = Sparse(*np.array(factors, np.float32)) if factors else None
     clips = np.broadcast_to(np.asarray(algorithm.clip_norm, float), settings)
     saturated, lost = np.zeros((2, settings, runs))
 
     def _compute_runs(begin: int, end: int) -> None:
         for run in range(begin, end):
-            first = (np.arange(settings) * runs + run) * agents
-            at = {name: keys(words[run], (t - 1) * agents) for name, words in streams.items()}
+            keys = {name: rounds.keys(key[run], (t - 1) * agents) for name, key in streams.items()}
             if round_.grids:
-                clipped = round_with_noise(
-                    x, sent, first, agents, grids, variances, at["rounding"], at["discrete"]
-                )
+                deviations = batch.deviation if sends_noise else np.zeros(settings)
+                clipped = _round(x[:, run], round_.grids, deviations, keys, sent[:, run])
                 saturated[:, run] = np.minimum(clipped / (agents * dim), 1.0)
             sizes = np.ascontiguousarray(batch.sizes[:, run])
-            gradients = np.empty((settings * agents, dim), x.dtype)
-            problem.clipped_gradients(base, first, batch.rows[run], sizes, clips, gradients)
+            gradients = np.empty((settings, agents, dim), x.dtype)
+            first = (np.arange(settings) * runs + run) * agents
+            models, rows = base.reshape(-1, dim), gradients.reshape(-1, dim)
+            problem.clipped_gradients(models, first, batch.rows[run], sizes, clips, rows)
             scale = np.zeros(sizes.shape) if sends_noise else batch.deviation[:, run]
+            noise = np.zeros((agents, dim + 1), x.dtype)
+            if scale.any():
+                noise = rounds.normals(keys["noise"], agents, dim)
+            sparse = [None] * settings
+            if round_.fraction is not None:
+                sparse = _sparse(round_, rounds.uniforms(keys["mask"], agents, dim), settings)
             steps = _steps(round_, network.of_run(run).mixing, scale)
-            lost[:, run] = mix_and_step(
-                x, base, sent, gradients, first, steps, at["noise"], at["mask"], sparse
-            )
+            for s in range(settings):
+                arrays = x[s, run], base[s, run], sent[s, run], gradients[s]
+                if not rounds.mix_and_step(*arrays, steps[s], noise, sparse[s]):
+                    lost[s, run] = np.nan
 
     share_out(_compute_runs, runs)
-    return algorithm.after(state, batch, state.x, saturated=saturated, lost=lost)
+    return algorithm.after(state, batch, x, saturated=saturated, lost=lost)
 
 
-def _steps(round_: Any, mixing: np.ndarray, scale: np.ndarray) -> Steps:
-    """Return the coefficients of the kernel for one run; ``scale`` is that of the noise."""
-    step = np.broadcast_to(round_.step, len(scale))
+def _round(x, grids, deviations, keys, sent) -> np.ndarray:
+    """Round models of one run, add noise, and return the number of clipped values per setting."""
+    shape = x.shape[1:]
+    u, words = rounds.uniforms(keys["rounding"], *shape), None
+    counts = []
+    for s, grid in enumerate(grids):
+        noise, variance = None, grid.variance(deviations[s])
+        if variance:
+            words = rounds.words(keys["discrete"], *shape) if words is None else words
+            noise = rounds.Noise(variance, keys["discrete"], words)
+        points = rounds.Grid(*np.array([grid.resolution, *grid.ends], np.float32))
+        counts.append(rounds.round_models(x[s], u, points, sent[s], noise))
+    return np.array(counts)
+
+
+def _sparse(round_: Any, mask: np.ndarray, settings: int) -> list[rounds.Sparse]:
+    factors = np.array([round_.relaxation, round_.fraction], np.float32)
+    return [rounds.Sparse(*pair, mask) for pair in np.broadcast_to(factors.T, (settings, 2))]
+
+
+def _steps(round_: Any, mixing: np.ndarray, scale: np.ndarray) -> list[rounds.Steps]:
+    """Return the coefficients of one run for each setting; ``scale`` is that of the noise."""
+    settings = range(len(scale))
+    step, e = (np.broadcast_to(v, len(scale)) for v in (round_.step, round_.mixing))
     if not round_.grids:
         # The message of an agent is its model, which is mixed like those of the others.
-        weights = np.broadcast_to(mixing, (len(scale), *mixing.shape))
-        return steps_of(weights=weights, keep=np.zeros(scale.shape), scale=scale, step=step)
-    e = np.reshape(round_.mixing, (-1, 1))
-    others = e[..., None] * (mixing * (1.0 - np.eye(len(mixing))))
-    keep = (1.0 - e) + e * np.diagonal(mixing)
-    return steps_of(weights=others, keep=keep, scale=scale, step=step)
+        nothing = np.zeros(len(mixing))
+        return [rounds.steps_of(mixing, nothing, scale[s], step[s]) for s in settings]
+    others, own = mixing * (1.0 - np.eye(len(mixing))), np.diagonal(mixing)
+    return [
+        rounds.steps_of(e[s] * others, (1.0 - e[s]) + e[s] * own, scale[s], step[s])
+        for s in settings
+    ]
