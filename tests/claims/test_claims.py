@@ -1,5 +1,8 @@
 """Test the verdict of each kind of test on curves that satisfy and violate the claim."""
 
+import re
+from itertools import product
+
 import numpy as np
 import polars as pl
 import pytest
@@ -439,10 +442,11 @@ def judged_row(identity, p, **changes):
 def test_verdicts_are_adjusted_by_holms_method_separately_for_additions():
     rows = [judged_row("a", 1e-9), judged_row("b", 0.03), judged_row("c", 1e-9),
             judged_row("d", 0.04, addition=True), judged_row("e", 0.04, is_primary=False),
-            judged_row("f", 1.0, verdict=UNTESTABLE)]  # fmt: skip
+            judged_row("f", None, verdict=UNTESTABLE)]  # fmt: skip
     table = adjusted(pl.DataFrame(rows, schema=SCHEMA))
     assert table["verdict"].to_list() == [HELD, UNDECIDED, HELD, HELD, HELD, UNTESTABLE]
     assert table["verdict_unadjusted"].to_list() == [HELD] * 5 + [UNTESTABLE]
+    assert table["p_holm"].to_list() == pytest.approx([4e-9, 0.06, 4e-9, 0.04, None, None])
     # The first of four p-values has level 5 % / 4, divided by two parts; 19 degrees of freedom.
     half = 0.3 * t.isf(0.05 / 4 / 2 / 2, 19)
     assert table.row(0, named=True)["high"] == pytest.approx(half)
@@ -521,10 +525,44 @@ def test_reduced_experiments_are_undecided_and_report_their_numbers():
     assert small["p"] == 1.0
     assert small["value"] == full["value"]
     assert small["confirmed"] == full["confirmed"] == 1
-    never = claim.model_copy(update={"untestable": "by construction"})
-    table = judge_all({"c": never}, frame, NO_PRIVACY, paper="p", reduced=True)
-    assert table["verdict"].to_list() == [UNTESTABLE]
-    assert table["untestable_because"].to_list() == ["by construction"]
+
+
+def test_no_reading_of_a_sentence_that_cannot_be_tested_has_a_verdict_or_a_p_value():
+    tests = [Test(kind="falls", series=series(), x="x")]
+    variants = {name: {"tests": tests} for name in ("one", "two")}
+    claim = Claim(claim="falls", location="here", figure="f", because="wording", untestable="why",
+                  primary_variant="one",
+                  variants={**variants, "other": {"tests": tests, "claim": "sinks"}})  # fmt: skip
+    table = judge_all({"c": claim}, measurements("one", FALLING), NO_PRIVACY, paper="p")
+    assert table["verdict"].to_list() == [UNTESTABLE, UNTESTABLE, HELD]
+    assert table["untestable_because"].to_list() == ["why", "why", ""]
+    assert table["p"].is_null().to_list() == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("quantifier", "rule"),
+    [
+        ("each", lambda inside: HELD if all(inside) else IN_PART if any(inside) else NOT_HELD),
+        ("universal", lambda inside: HELD if all(inside) else NOT_HELD),
+        ("most", lambda inside: HELD if sum(inside) > 2 else NOT_HELD),
+        ("some", lambda inside: HELD if any(inside) else NOT_HELD),
+    ],
+)
+@pytest.mark.parametrize("inside", list(product([True, False], repeat=4)))
+def test_the_verdict_follows_from_the_published_elements(quantifier, rule, inside):
+    """Each line of the table has an interval and the region in which the claim is true."""
+    test = Test(kind="level", series=series(), x="x", at_most=2.0, quantifier=quantifier)
+    means = [1.0 if is_inside else 3.0 for is_inside in inside]
+    claim = Claim(claim="low", location="here", figure="f", because="wording", primary_variant="v",
+                  variants={"v": {"tests": [test]}})  # fmt: skip
+    table = judge_all({"c": claim}, measurements("one", means), NO_PRIVACY, paper="p")
+    [row] = table.to_dicts()
+    ends = [
+        map(float, re.search(r"\[(.*), (.*)\] in \[(.*), (.*)\]:", line).groups())
+        for line in row["elements"].splitlines()
+    ]
+    is_inside = [low >= lowest and high <= highest for low, high, lowest, highest in ends]
+    assert row["verdict"] == rule(is_inside)
 
 
 def test_differences_and_trends_accept_negative_values():

@@ -13,8 +13,12 @@ import pytest
 from private_consensus.common.row_filters import selected
 from private_consensus.core import algorithms, problems
 from private_consensus.core.algorithms.base import Analysis
+from private_consensus.reproduction.claims import HELD, NOT_HELD
 from private_consensus.reproduction.claims.differences import LABELS
 from private_consensus.reproduction.claims.schema import MAX_WORDS, OF_PRIVACY
+from private_consensus.reproduction.results.files import rows_of
+
+REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 
 FORMULA = re.compile(r"\S*(?:[^\x00-\x7f]|[=_^\\/<>+])\S*")
 """Word of a quotation with a symbol. Texts of papers encode formulas in different ways."""
@@ -79,6 +83,17 @@ def test_a_sentence_of_a_paper_counts_once(papers):
         for name, passages in quoted.items():
             others = ["".join(other) for copy, other in quoted.items() if copy != name]
             assert not any(all(p in other for p in passages) for other in others), (key, name)
+
+
+def test_no_claim_holds_or_fails_against_a_reading_of_its_sentence():
+    """Readings with other verdicts have to be parts of the primary variant."""
+    rows = rows_of(REFERENCE / "claims.parquet")
+    for row in rows.filter("is_primary", ~pl.col("addition"), theorems="").to_dicts():
+        readings = [reading.split(") ")[1] for reading in row["readings"].split(", ") if reading]
+        if row["verdict"] == HELD:
+            assert set(readings) <= {HELD}, row["id"]
+        if row["verdict"] == NOT_HELD:
+            assert HELD not in readings, row["id"]
 
 
 def test_each_quotation_is_in_the_text_of_its_paper(papers, texts):

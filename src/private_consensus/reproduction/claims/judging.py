@@ -16,7 +16,7 @@ The ``quantifier`` of a test (:class:`.schema.Test`) determines how its elements
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -66,6 +66,9 @@ class Element:
         Confirmed, contradicted, tied or undecided.
     error, skewness : float
         Standard error, and skewness of the pseudo-values (see :mod:`.intervals`).
+    group : str
+        Quantifier and number or name of the part of the claim. Elements of one group are combined
+        by its quantifier.
     is_step : bool
         True for a change over a part of the grid of a monotone claim, which confirms nothing.
     means : tuple of float
@@ -81,6 +84,7 @@ class Element:
     state: str
     error: float
     skewness: float
+    group: str = ""
     is_step: bool = False
     means: tuple[float, ...] = ()
 
@@ -176,21 +180,26 @@ class Judgement:
 
     def __init__(self, estimates: Sequence[Estimates], deterministic: Collection[str]) -> None:
         self.parts = estimates
-        self.sizes = [len(estimate.names) for estimate in estimates]
         self.sources = [(estimate, k) for estimate in estimates for k in range(len(estimate.names))]
+        sizes = [len(estimate.names) for estimate in estimates]
+        numbers = np.repeat(np.arange(len(estimates)), sizes)
+        self.groups = [
+            _group(estimate.test, number, index)
+            for index, ((estimate, _), number) in enumerate(zip(self.sources, numbers, strict=True))
+        ]
         self.accept = np.concatenate([estimate.accept for estimate in estimates])
         self.value = np.concatenate([estimate.value for estimate in estimates])
         self.is_step = np.concatenate([estimate.is_step for estimate in estimates])
         # The steps of a test share one error level.
         self.count = int((~self.is_step).sum() + sum(e.is_step.any() for e in estimates))
-        self.strict = np.repeat([estimate.strict for estimate in estimates], self.sizes)
+        self.strict = np.repeat([estimate.strict for estimate in estimates], sizes)
         self.strict &= ~self.is_step
         self.single = np.repeat(
             [
                 estimate.runs == 1 and not _exact(estimate.test, deterministic)
                 for estimate in estimates
             ],
-            self.sizes,
+            sizes,
         )
 
     def ends(self, alpha: float) -> Ends:
@@ -230,21 +239,7 @@ class Judgement:
 
     def _combined(self, states: np.ndarray) -> str:
         """Combine the states of all elements by the quantifiers of the tests."""
-        verdicts, counted = [], defaultdict(list)
-        parts = np.split(states, np.cumsum(self.sizes)[:-1])
-        for estimate, element_states in zip(self.parts, parts, strict=True):
-            element_states = element_states[~estimate.is_step | (element_states != CONFIRMED)]
-            quantifier = estimate.test.quantifier
-            if quantifier in _COUNTED:
-                counted[quantifier, estimate.test.part] += list(element_states)
-            elif quantifier == "universal" or estimate.test.kind in ("largest", "smallest"):
-                verdicts.append(_universal(list(element_states)))
-            else:
-                verdicts += [_universal([state]) for state in element_states]
-        return combined(
-            verdicts
-            + [_COUNTED[key](element_states) for (key, _), element_states in counted.items()]
-        )
+        return combined_groups(zip(self.groups, self.is_step, states, strict=True))
 
     def at(self, alpha: float) -> str:
         """Return the verdict at error level ``alpha``."""
@@ -262,11 +257,11 @@ class Judgement:
         elements = tuple(
             Element(
                 estimate.test.kind, estimate.names[k], *map(float, numbers), tuple(accept.tolist()),
-                str(state), float(estimate.error[k]), float(estimate.skewness[k]),
+                str(state), float(estimate.error[k]), float(estimate.skewness[k]), group,
                 bool(estimate.is_step[k]), tuple(estimate.means[k].tolist()),
             )
-            for (estimate, k), *numbers, accept, state in zip(
-                self.sources, self.value, *ends, self.accept, states, strict=True
+            for (estimate, k), group, *numbers, accept, state in zip(
+                self.sources, self.groups, self.value, *ends, self.accept, states, strict=True
             )
         )  # fmt: skip
         below = remaining if p == NEVER else self.states(self.ends(p * (1 - 1e-6) / level_divisor))
@@ -291,9 +286,9 @@ class Judgement:
         """Compute the smallest error level with this verdict, by bisection on ln alpha."""
         if outcome in (UNDECIDED, UNTESTABLE):
             return NEVER
-        if self.at(MIN_P) == outcome:
-            return EXACT if self._exact() else MIN_P
-        return _smallest_level(lambda alpha: self.at(alpha) == outcome)
+        p = _smallest_level(lambda alpha: self.at(alpha) == outcome)
+        is_exact = all(np.all(estimate.error == 0) for estimate in self.parts)
+        return EXACT if p == MIN_P and is_exact else p
 
     def _excludes(self, verdict: str) -> float:
         """Compute the smallest error level at which no undecided element permits a verdict."""
@@ -303,12 +298,7 @@ class Judgement:
             states = self.states(self.ends(alpha / self.count))
             return self._combined(np.where(states == OPEN, state, states)) != verdict
 
-        if not is_excluded(ALPHA):
-            return NEVER
-        return MIN_P if is_excluded(MIN_P) else _smallest_level(is_excluded)
-
-    def _exact(self) -> bool:
-        return all(np.all(estimate.error == 0) for estimate in self.parts)
+        return _smallest_level(is_excluded)
 
     def _runs_to_decide(self, unadjusted: Ends, adjusted: Ends) -> dict[int, float]:
         """Estimate the number of runs that decides each undecided element that a verdict needs.
@@ -338,7 +328,11 @@ class Judgement:
 
 
 def _smallest_level(condition: Callable[[float], bool]) -> float:
-    """Return the smallest level that meets a condition, which 5 % meets and MIN_P does not."""
+    """Return the smallest level from MIN_P to 5 % that meets a condition; NEVER without one."""
+    if not condition(ALPHA):
+        return NEVER
+    if condition(MIN_P):
+        return MIN_P
     low, high = np.log(MIN_P), np.log(ALPHA)
     for _ in range(30):
         middle = (low + high) / 2
@@ -374,6 +368,27 @@ def _exact(test: Test, deterministic: Collection[str]) -> bool:
     return test.kind in OF_PRIVACY or methods <= set(deterministic)
 
 
+def _group(test: Test, number: int, index: int) -> str:
+    """Return the group of the element ``index``, of the test ``number``."""
+    if test.quantifier in ("most", "some"):
+        return f"{test.quantifier} {test.part}".strip()
+    if test.quantifier == "universal" or test.kind in ("largest", "smallest"):
+        return f"universal {number + 1}"
+    return f"each {index + 1}"
+
+
+def combined_groups(elements: Iterable[tuple[str, bool, str]]) -> str:
+    """Return the verdict on a claim from group, ``is_step`` and state of each element.
+
+    Steps of a monotone claim confirm nothing.
+    """
+    groups = defaultdict(list)
+    for group, is_step, state in elements:
+        if not (is_step and state == CONFIRMED):
+            groups[group].append(state)
+    return combined([_RULES[group.split()[0]](states) for group, states in groups.items()])
+
+
 def _universal(states: Sequence[str]) -> str:
     if any(state in (CONTRADICTED, TIED) for state in states):
         return NOT_HELD
@@ -394,5 +409,5 @@ def _some(states: Sequence[str]) -> str:
     return UNDECIDED if OPEN in states else NOT_HELD
 
 
-_COUNTED = {"most": _most, "some": _some}
-"""Rules of the quantifiers that count the points of all tests of a part."""
+_RULES = {"each": _universal, "universal": _universal, "most": _most, "some": _some}
+"""Verdict on a group of elements from their states, by quantifier."""

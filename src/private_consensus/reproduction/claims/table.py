@@ -44,6 +44,7 @@ SCHEMA = {
     **dict.fromkeys(("interpretation", "verdict"), pl.String),
     **STATISTIC, "opening": pl.Struct(STATISTIC), "tolerance": pl.Float64,
     **dict.fromkeys(("parts", "confirmed", "contradicted", "tied"), pl.Int64),
+    "elements": pl.String,
     "excluding": pl.Struct(dict.fromkeys((HELD, NOT_HELD), pl.Float64)),
     "p": pl.Float64, "level_divisor": pl.Int64, "runs": pl.Int64, "runs_needed": pl.Float64,
     **dict.fromkeys(("because", "untestable_because", "caveat", "theorems"), pl.String),
@@ -91,6 +92,8 @@ def judge_all(
         untested = {claim.primary_variant: TestedVariant(tests=[])}
         for name, variant in (claim.variants or untested).items():
             is_primary = name == claim.primary_variant
+            # Variants of another sentence have tests of their own.
+            reason = "" if variant.claim else claim.untestable or claim.untested
             used = rows_for(variant.tests, curves, none)
             verdict = evaluate(variant.tests, used, privacy, deterministic=deterministic)
             rows.append(
@@ -106,7 +109,7 @@ def judge_all(
                     "is_primary": is_primary,
                     "interpretation": variant.interpretation,
                     "because": claim.because,
-                    "untestable_because": claim.untestable or claim.untested if is_primary else "",
+                    "untestable_because": reason,
                     "tolerance": max((test.tolerance for test in variant.tests), default=0.0),
                     "caveat": claim.caveat if is_primary else "",
                     "theorems": "; ".join(claim.theorems) if is_primary else "",
@@ -116,7 +119,8 @@ def judge_all(
                     "source": _sources(variant.tests, privacy),
                     "experiments": _experiments(variant.tests),
                     **_numbers(verdict),
-                    **_judged(claim, verdict, is_primary, reduced),
+                    "elements": "\n".join(map(_line, verdict.elements)) if is_primary else "",
+                    **_judged(UNTESTABLE if claim.untestable else UNTESTED, reason, reduced),
                 }
             )
     return pl.DataFrame(rows, schema=SCHEMA)
@@ -150,12 +154,13 @@ def adjusted(claims: pl.DataFrame, theorems: pl.DataFrame | None = None) -> pl.D
     for addition in (False, True):
         primary = [row for row in rows if row["is_primary"] and row["addition"] == addition]
         family = [row for row in primary if not (row["theorems"] and proven)]
-        p_values, levels = holm([row["p"] for row in family])
+        # A claim without a p-value counts as one that cannot be significant.
+        p_values, levels = holm([NEVER if row["p"] is None else row["p"] for row in family])
         for row, p, level in zip(family, p_values.tolist(), levels.tolist(), strict=True):
-            is_significant = p <= ALPHA or row["verdict"] in (UNTESTABLE, UNTESTED)
-            if not is_significant:
+            is_tested = row["p"] is not None
+            if is_tested and p > ALPHA:
                 row |= {**row["opening"], "verdict": UNDECIDED}
-            row |= {"p_holm": p, **_interval(row, level)}
+            row |= {"p_holm": p if is_tested else None, **_interval(row, level)}
             if row["verdict"] == UNDECIDED:
                 row["excluded"] = _excluded(row, ALPHA / len(family))
         for row in primary:
@@ -212,15 +217,15 @@ def _excluded(row: Mapping[str, Any], level: float) -> str:
     return ", ".join(name for name, p in levels.items() if p is not None and p <= level)
 
 
-def _judged(claim: Claim, verdict: Verdict, is_primary: bool, reduced: bool) -> dict[str, Any]:
-    """Return the verdict on a variant."""
-    if not claim.variants or (is_primary and claim.untestable):
-        return {"verdict": UNTESTABLE}
-    if is_primary and claim.untested:
-        return {"verdict": UNTESTED}
-    if reduced:
-        return {"verdict": UNDECIDED, "p": NEVER, "runs_needed": None, "excluding": None}
-    return {"verdict": verdict.verdict}
+def _judged(untested: str, reason: str, reduced: bool) -> dict[str, Any]:
+    """Return the columns of a verdict that does not follow from the measurements.
+
+    ``reason`` explains why no measurement decides; the verdict is then ``untested``.
+    """
+    if not (reason or reduced):
+        return {}
+    verdict, p = (untested, None) if reason else (UNDECIDED, NEVER)
+    return {"verdict": verdict, "p": p, "runs_needed": None, "excluding": None}
 
 
 def _experiments(tests: Sequence[Test]) -> str:
@@ -250,6 +255,15 @@ def _numbers(verdict: Verdict) -> dict[str, Any]:
         "contradicted": states.count(CONTRADICTED),
         "tied": states.count(TIED),
     }
+
+
+def _line(element: Element) -> str:
+    """Describe an element: group, state, value, interval, region of the claim, and statistic."""
+    low, high, *accept = (f"{end:.6g}" for end in (element.low, element.high, *element.accept))
+    interval, region = f"[{low}, {high}]", f"[{', '.join(accept)}]"
+    numbers = f"{element.value:.6g} {interval} in {region}"
+    step = "step " if element.is_step else ""
+    return f"{element.group}: {step}{element.state}, {numbers}: {element.name}"
 
 
 def _statistic(element: Element) -> dict[str, Any]:
