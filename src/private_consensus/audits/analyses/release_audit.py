@@ -29,8 +29,8 @@ from private_consensus.core.algorithms.families.consensus_admm import (
     neighbourhood_sizes,
     provable,
 )
-from private_consensus.core.algorithms.parameters import Fraction
 from private_consensus.core.networks import Network
+from private_consensus.core.parameters import Fraction
 from private_consensus.core.problems.lasso import lasso
 from private_consensus.core.randomness import Streams
 from private_consensus.kernels.two_point import solve

@@ -10,9 +10,9 @@ import numpy as np
 from scipy.sparse.csgraph import shortest_path
 
 from private_consensus.core.algorithms.base import Analysis, Attack, Observe
-from private_consensus.core.algorithms.parameters import NonNegative, PositiveInt
 from private_consensus.core.algorithms.random_walk_sgd import RandomWalkSGD
 from private_consensus.core.networks import Network
+from private_consensus.core.parameters import NonNegative, PositiveInt
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget
 from private_consensus.privacy.random_walks import walk_epsilon, walk_renyi_epsilon

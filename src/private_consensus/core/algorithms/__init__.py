@@ -32,7 +32,7 @@ ANALYSES = {
     )
 }  # fmt: skip
 """Modules of the audits and analyses that experiments run like algorithms, by name."""
-SHARED = {"base", "families", "noise", "parameters"}
+SHARED = {"base", "families", "noise"}
 """Modules of this package that define no algorithm."""
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 """Pattern of an algorithm's name."""

@@ -21,10 +21,10 @@ from private_consensus.privacy.mechanisms import ADDITIVE, Mechanism
 
 from ..handlers import Running
 from ..networks import Network, require_same_agents
+from ..parameters import Calibration, Law, NonNegative, Positive, rules_of, validate
 from ..problems import Problem
 from ..randomness import Streams
 from .noise import calibrated
-from .parameters import Calibration, Law, NonNegative, Positive, rules_of, validate
 
 
 class Internal(str):
@@ -117,7 +117,7 @@ class Algorithm(arguments.KnownKeywords, ABC):
             is_used = declared.default is MISSING or stated is declared.default
             expected = "an annotated field of a class with @dataclass(frozen=True, kw_only=True)"
             require(is_used, f"{kind.__name__}.{declared.name}", without, expected)
-        validate(self)
+        validate(self, "algorithm")
 
     def calibrate(self, budget: Budget, problem: Problem, network: Network, horizon: int) -> Self:
         """Return a copy whose noise is set so that the whole run meets ``budget``.

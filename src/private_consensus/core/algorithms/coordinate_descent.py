@@ -22,8 +22,8 @@ import numpy as np
 
 from private_consensus.common.errors import require
 
+from ..parameters import Law
 from .base import DecayingNoise, Internal, normal_start
-from .parameters import Law
 
 EXCESS = 1.0
 """Assumed relative excess a of the number of updates of the most frequent coordinate over the mean.

@@ -28,9 +28,9 @@ from private_consensus.common.errors import OutsideRange
 from private_consensus.kernels.two_point import solve
 from private_consensus.privacy.mechanisms import Unproven
 
+from ..parameters import Positive, PositiveInt
 from .base import per_agent
 from .families.consensus_admm import ConsensusADMM, neighbourhood_sizes
-from .parameters import Positive, PositiveInt
 
 ENOUGH_SAMPLES = 30
 """Smallest J for which the paper relies on the central limit theorem."""

@@ -25,9 +25,9 @@ import numpy as np
 
 from private_consensus.privacy.mechanisms import Gaussian
 
+from ..parameters import AssumedBound, NonNegative, Positive, StepSize
 from .base import INTERNAL, Algorithm, column, origin, per_iteration
 from .families.consensus_admm import check_budget, provable
-from .parameters import AssumedBound, NonNegative, Positive, StepSize
 
 
 class DPADMMState(NamedTuple):

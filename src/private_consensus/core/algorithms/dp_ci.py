@@ -25,8 +25,8 @@ from private_consensus.common.errors import require
 from private_consensus.privacy import Relation
 from private_consensus.privacy.mechanisms import Laplace
 
+from ..parameters import CALIBRATION, NonNegative, Positive
 from .base import Algorithm, column, per_iteration
-from .parameters import CALIBRATION, NonNegative, Positive
 
 
 class DPCIState(NamedTuple):

@@ -17,9 +17,9 @@ import numpy as np
 
 from private_consensus.common.errors import require
 
+from ..parameters import Positive
 from .families.decentralized_sgd import FULL_BITS, T_C
 from .families.sampled_rounds import Round, SampledRounds
-from .parameters import Positive
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,8 +11,8 @@ from typing import Annotated, ClassVar, Literal
 
 from annotated_types import Ge, Le
 
+from ..parameters import CALIBRATION
 from .families.objective_perturbation import ObjectivePerturbed
-from .parameters import CALIBRATION
 
 
 @dataclass(frozen=True, kw_only=True)

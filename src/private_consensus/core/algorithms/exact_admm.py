@@ -22,6 +22,7 @@ from private_consensus.common.errors import require
 from private_consensus.privacy import gaussian_epsilon, gaussian_mu
 from private_consensus.privacy.mechanisms import Gaussian
 
+from ..parameters import CALIBRATION
 from .base import column
 from .families.consensus_admm import (
     ConsensusADMM,
@@ -30,7 +31,6 @@ from .families.consensus_admm import (
     provable,
     total_epsilon,
 )
-from .parameters import CALIBRATION
 
 
 @dataclass(frozen=True, kw_only=True)

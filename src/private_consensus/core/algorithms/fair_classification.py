@@ -31,6 +31,7 @@ from private_consensus.privacy import (
 )
 from private_consensus.privacy.mechanisms import NoisyCoefficients
 
+from ..parameters import CALIBRATION, NonNegative, Positive
 from .families.functional_mechanism import (
     NORMS,
     FunctionalMechanism,
@@ -39,7 +40,6 @@ from .families.functional_mechanism import (
     column_of_settings,
     paper_sensitivity,
 )
-from .parameters import CALIBRATION, NonNegative, Positive
 
 GAUSSIANS = {"extended": extended_gaussian_scale, "analytic": analytic_gaussian_scale}
 

@@ -20,10 +20,10 @@ import numpy as np
 from private_consensus.common.errors import require
 from private_consensus.privacy.mechanisms import Exact, Gaussian
 
+from ..parameters import CALIBRATION, NonNegative
 from .base import INTERNAL, NOTHING, Algorithm, Internal, column, origin, per_iteration
 from .families.descent_theorems import Calibration, allowance, theorem_1_epsilon
 from .families.stage_two import consensus_limit, descent_diagnostics, first_step
-from .parameters import CALIBRATION, NonNegative
 
 
 class State(NamedTuple):

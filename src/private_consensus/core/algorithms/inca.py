@@ -23,8 +23,8 @@ import numpy as np
 
 from private_consensus.privacy.mechanisms import Gaussian
 
+from ..parameters import NonNegative, PositiveInt
 from .base import NOTHING, Algorithm, column, origin
-from .parameters import NonNegative, PositiveInt
 
 
 class IncAState(NamedTuple):

@@ -30,9 +30,9 @@ from private_consensus.common.errors import require
 from private_consensus.privacy import sparse_vector_scales
 from private_consensus.privacy.mechanisms import ThresholdTests
 
+from ..parameters import Fraction, NonNegative, Positive, PositiveInt
 from .base import INTERNAL, column, per_agent
 from .families.approximate_admm import ApproximateADMM
-from .parameters import Fraction, NonNegative, Positive, PositiveInt
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,10 +22,10 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ..exchange import require_complete, shared_sum
+from ..parameters import NonNegative, Positive
 from .base import INTERNAL, per_iteration
 from .families import random_weights
 from .families.admm import ADMMFamily
-from .parameters import NonNegative, Positive
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,8 +18,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from ..parameters import PositiveInt
 from .base import column
-from .parameters import PositiveInt
 from .random_walk_sgd import RandomWalkSGD
 
 

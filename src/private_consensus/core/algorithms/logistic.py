@@ -17,9 +17,9 @@ from scipy.special import expit
 
 from private_consensus.privacy.mechanisms import Exact
 
+from ..parameters import Positive
 from ..solvers import minimise
 from .base import Algorithm, origin
-from .parameters import Positive
 
 FULL_STEPS = 10
 CHUNK = 4096

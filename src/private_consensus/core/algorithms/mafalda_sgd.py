@@ -31,9 +31,9 @@ from private_consensus.privacy.correlated_noise import (
 )
 from private_consensus.privacy.mechanisms import Temporal
 
+from ..parameters import PositiveInt
 from .base import column
 from .families.clipped_descent import ClippedDescent, ClippedDescentState
-from .parameters import PositiveInt
 
 
 @dataclass(frozen=True, kw_only=True)

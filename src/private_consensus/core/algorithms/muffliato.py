@@ -23,9 +23,9 @@ import numpy as np
 from private_consensus.privacy import gaussian_epsilon
 from private_consensus.privacy.mechanisms import Gaussian
 
+from ..parameters import NonNegative
 from .base import NOTHING, Algorithm, column, origin
 from .families.clipped_descent import mu_of
-from .parameters import NonNegative
 
 
 class MuffliatoState(NamedTuple):

@@ -20,9 +20,9 @@ import numpy as np
 
 from private_consensus.privacy.mechanisms import Gaussian
 
+from ..parameters import PositiveInt
 from .base import NOTHING, column
 from .families.clipped_descent import ClippedDescent, ClippedDescentState
-from .parameters import PositiveInt
 
 
 @dataclass(frozen=True, kw_only=True)

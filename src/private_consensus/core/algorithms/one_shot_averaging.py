@@ -28,9 +28,9 @@ import numpy as np
 from private_consensus.common.errors import require
 from private_consensus.privacy.mechanisms import Gaussian, Objective, ObjectivePerturbation
 
+from ..parameters import NonNegative, Positive
 from ..problems.logistic_regression import LogisticRegression
 from .base import NOTHING, Algorithm, column, origin
-from .parameters import NonNegative, Positive
 
 
 class OneShotState(NamedTuple):

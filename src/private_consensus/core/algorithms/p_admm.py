@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ..parameters import Law
 from .families.admm import ADMMFamily
-from .parameters import Law
 
 
 @dataclass(frozen=True, kw_only=True)

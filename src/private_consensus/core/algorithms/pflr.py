@@ -26,6 +26,7 @@ from private_consensus.common.errors import require
 from private_consensus.privacy.functional import covariance_l1
 from private_consensus.privacy.mechanisms import Exact, Laplace, NoisyCoefficients
 
+from ..parameters import CALIBRATION, Fraction, NonNegative
 from .families.functional_mechanism import (
     FunctionalMechanism,
     Scales,
@@ -33,7 +34,6 @@ from .families.functional_mechanism import (
     column_of_settings,
     paper_sensitivity,
 )
-from .parameters import CALIBRATION, Fraction, NonNegative
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,10 +17,10 @@ import numpy as np
 
 from private_consensus.common.errors import require
 
+from ..parameters import Calibration
 from ..problems.logistic_regression import LogisticRegression
 from .families.admm import Conversion
 from .families.approximate_admm import ApproximateADMM
-from .parameters import Calibration
 
 
 @dataclass(frozen=True, kw_only=True)

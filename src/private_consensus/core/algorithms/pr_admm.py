@@ -22,9 +22,9 @@ from annotated_types import Ge, Le
 
 from private_consensus.common.errors import require
 
+from ..parameters import CALIBRATION, Positive, PositiveInt, UnitInterval
 from .base import INTERNAL, column
 from .families.admm import ADMMFamily, Conversion
-from .parameters import CALIBRATION, Positive, PositiveInt, UnitInterval
 
 
 class Received(NamedTuple):

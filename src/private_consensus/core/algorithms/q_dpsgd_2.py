@@ -28,10 +28,10 @@ from private_consensus.privacy import Release
 from private_consensus.privacy.mechanisms import DiscreteMessage
 from private_consensus.privacy.subsampling import noisy_message
 
+from ..parameters import CALIBRATION
 from .base import column
 from .families.q_dpsgd import QDPSGD
 from .families.sgd_theorems import reused_state_releases, theorem15_factor
-from .parameters import CALIBRATION
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,10 +16,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from ..parameters import NonNegative
 from .base import column
 from .families.admm import Conversion
 from .families.objective_perturbation import ObjectivePerturbed
-from .parameters import NonNegative
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,8 +16,8 @@ from private_consensus.common.errors import require
 from private_consensus.privacy import aggregation
 from private_consensus.privacy.mechanisms import Laplace
 
+from ..parameters import Positive
 from .base import GIVEN, Algorithm, column, origin
-from .parameters import Positive
 
 
 class AggregateState(NamedTuple):

@@ -24,9 +24,9 @@ import numpy as np
 
 from private_consensus.privacy.mechanisms import Gaussian
 
+from ..parameters import PositiveInt
 from .base import NOTHING, column, origin
 from .families.clipped_descent import ClippedDescent
-from .parameters import PositiveInt
 
 
 class WalkState(NamedTuple):

@@ -20,9 +20,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from ..parameters import Positive, UnitInterval
 from .families.decentralized_sgd import FULL_BITS, T_C
 from .families.sampled_rounds import Round, SampledRounds
-from .parameters import Positive, UnitInterval
 
 
 @dataclass(frozen=True, kw_only=True)

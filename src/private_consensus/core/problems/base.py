@@ -33,10 +33,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, fields
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, final
+from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 import numpy as np
-from annotated_types import Ge, Gt, Le
 
 from private_consensus.common.arrays import float_array, require_number
 from private_consensus.common.errors import InvalidInput, arguments, require
@@ -49,11 +48,6 @@ PUBLIC_RECORDS = "the number of an agent's records is public"
 
 Metric = Callable[[Any, np.ndarray], np.ndarray]
 """Function of a problem, of the class that lists the metric, and of local models."""
-
-Count = Annotated[int, Ge(1), Le(10**9)]
-Positive = Annotated[float, Gt(0)]
-NonNegative = Annotated[float, Ge(0)]
-"""Types of parameters of a problem, which a plan checks without data."""
 
 
 class Problem(ABC):

@@ -26,8 +26,9 @@ from private_consensus.common.arrays import (
 from private_consensus.common.errors import arguments, require
 from private_consensus.privacy.functional import Sensitivity
 
+from ..parameters import Count, Fraction, validated
 from ..randomness import Streams, generator
-from .base import Count, Problem
+from .base import Problem
 
 GROUPS = 4
 """Pairs (z, y) of protected attribute and label: (0, 0), (0, 1), (1, 0), (1, 1)."""
@@ -286,7 +287,6 @@ class FairLogisticRegression(Problem):
         "majority_accuracy": lambda problem, x: problem.majority_accuracy(x),
         "risk_difference": lambda problem, x: problem.risk_difference(x),
         "positive_share": lambda problem, x: problem.positive_share(x),
-        "demographic_parity_difference": lambda problem, x: problem.risk_difference(x),
         "demographic_parity_ratio": lambda problem, x: problem.parity_ratio(x),
         "equalized_odds_difference": lambda problem, x: problem.equalized_odds_difference(x),
         "accuracy_group_0": lambda problem, x: problem.accuracies(x)[..., 0],
@@ -298,14 +298,14 @@ METRICS = FairLogisticRegression.metrics
 EXAMPLE = {"prepared": "adult-fair12", "protected": "sex"}
 
 
-@arguments.known_keywords
+@validated
 def build(
     streams: Streams,
     agents: int,
     *,
     prepared,
     protected: str,
-    test_share: float = 0.2,
+    test_share: Fraction = 0.2,
     splits: Count | None = None,
 ) -> FairLogisticRegression:
     """Split prepared rows at random into training and test rows.
@@ -337,7 +337,6 @@ def build(
         two values, a feature is negative, or the norm of a row exceeds 1.
     """
     require(agents == 1, "network.agents", agents, "1: one agent holds all rows")
-    require(0 < test_share < 1, "problem.test_share", test_share, "a number in (0, 1)")
     z = _protected(prepared, protected)
     labels = np.asarray(prepared.labels)
     require_each(np.abs(labels) == 1, "problem.prepared.labels", labels, ("row",), "-1 or 1")
@@ -378,7 +377,6 @@ def _require_test_rows(test: np.ndarray, rows: int) -> None:
 def _generators(streams: Streams, splits: int | None) -> list[np.random.Generator]:
     if splits is None:
         return streams.generators("data")
-    require(splits >= 1, "problem.splits", splits, "a whole number >= 1")
     group = streams.groups.get("data", "")
     return [
         generator(streams.root, "data", group, run % splits, f"one of {splits} splits")

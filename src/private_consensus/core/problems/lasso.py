@@ -23,18 +23,16 @@ import numpy as np
 
 from private_consensus.common.arrays import (
     require_finite,
-    require_number,
     require_rows_within,
     require_shape,
 )
-from private_consensus.common.errors import arguments, require
+from private_consensus.common.errors import require
 
+from ..parameters import Count, FiniteNonNegative, FinitePositive, Positive, validate, validated
 from ..randomness import Streams
 from ..solvers import Unsolved
-from .base import PUBLIC_RECORDS, Count, Positive, Problem, consensus_error
+from .base import PUBLIC_RECORDS, Problem, consensus_error
 
-LOSSES = ("mean", "sum")
-RESPONSES = ("normalised", "raw")
 SWEEPS = 20_000
 TOLERANCE = 1e-14
 MAX_STEPS = 100_000
@@ -65,20 +63,17 @@ class Lasso(Problem):
 
     features: np.ndarray
     responses: np.ndarray
-    weight: float
-    penalty: float
-    gradient_bound: float = np.inf
-    row_bound: float = np.inf
+    weight: FinitePositive
+    penalty: FiniteNonNegative
+    gradient_bound: Positive = np.inf
+    row_bound: Positive = np.inf
 
     def __post_init__(self):
+        validate(self, "problem")
         axes = ("run", "agent", "record", "coordinate")
         self._convert("features", axes)
         self._convert("responses", axes[:-1])
         require_shape("problem.responses", self.responses, self.features.shape[:-1], "features")
-        require_number("problem.weight", self.weight, above=0)
-        require_number("problem.penalty", self.penalty, least=0)
-        require_number("problem.gradient_bound", self.gradient_bound, above=0, infinite=True)
-        require_number("problem.row_bound", self.row_bound, above=0, infinite=True)
         require_rows_within("problem.features", self.features, self.row_bound, axes)
         require_finite("problem.responses", self.responses, axes[:-1])
         super().__post_init__()
@@ -295,14 +290,14 @@ def normalise(features: np.ndarray) -> np.ndarray:
     return columns / np.linalg.norm(columns, axis=-1, keepdims=True)
 
 
-@arguments.known_keywords
+@validated
 def build(
     streams: Streams,
     agents: int,
     *,
     records: Count,
     dim: Count,
-    eta: Positive = 1.0,
+    eta: FinitePositive = 1.0,
     loss: Literal["mean", "sum"] = "sum",
     normalised: bool = True,
     responses: Literal["normalised", "raw"] = "normalised",
@@ -335,12 +330,6 @@ def build(
     -------
     Lasso
     """
-    arguments.choice("problem.loss", loss, LOSSES)
-    arguments.choice("problem.responses", responses, RESPONSES)
-    for key, value in {"records": records, "dim": dim}.items():
-        arguments.whole(f"problem.{key}", value, 1)
-    require_number("problem.eta", eta, above=0)
-    require_number("problem.gradient_bound", gradient_bound, above=0, infinite=True)
     raw = streams.draw("data", "normal", (agents, records, dim), "features")
     omega = streams.draw("data", "normal", (dim,), "coefficients")
     psi = streams.draw("data", "normal", (agents, records), "errors")

@@ -21,13 +21,13 @@ import numpy as np
 
 from private_consensus.common.arrays import (
     require_finite,
-    require_number,
     require_shape,
 )
 from private_consensus.common.errors import arguments, require
 
+from ..parameters import FiniteNonNegative, validate, validated
 from ..randomness import Streams
-from .base import NonNegative, Problem, consensus_error
+from .base import Problem, consensus_error
 
 BLOCK_ENTRIES = 2**20
 """Number of matrix entries per block of times."""
@@ -54,9 +54,10 @@ class LinearObservation(Problem):
     sine: np.ndarray
     cosine: np.ndarray
     initial: np.ndarray
-    noise: float
+    noise: FiniteNonNegative
 
     def __post_init__(self):
+        validate(self, "problem")
         axes = ("agent", "measurement", "coordinate")
         self._convert("theta", axes[-1:])
         for name in ("constant", "sine", "cosine"):
@@ -69,7 +70,6 @@ class LinearObservation(Problem):
         require_shape("problem.initial", self.initial, shape, "constant and theta")
         require_finite("problem.theta", self.theta, axes[-1:])
         require_finite("problem.initial", self.initial, axes[::2])
-        require_number("problem.noise", self.noise, least=0)
         super().__post_init__()
 
     oracles: ClassVar[tuple[str, ...]] = ("the matrices H_i(t) are public",)
@@ -90,17 +90,7 @@ class LinearObservation(Problem):
 
     def matrices(self, t: float) -> np.ndarray:
         """Compute the observation matrices :math:`H_i(t)` of all agents; shape (agents, m, n)."""
-        # Each iteration uses the matrices of one t several times, so that they are cached.
-        if self._latest.get("t") != t:
-            H = self.constant + self.sine * math.sin(t) + self.cosine * math.cos(t)
-            H.setflags(write=False)
-            self._latest.update(t=t, matrices=H)
-        return self._latest["matrices"]
-
-    @cached_property
-    def _latest(self) -> dict:
-        """Time and matrices of the last call of :meth:`matrices`."""
-        return {}
+        return self.constant + self.sine * math.sin(t) + self.cosine * math.cos(t)
 
     def gram(self, t: float) -> np.ndarray:
         r"""Compute the block-diagonal matrix :math:`G_t` with blocks :math:`H_i(t)^\top H_i(t)`.
@@ -144,23 +134,14 @@ class LinearObservation(Problem):
     def largest_row_norm(self) -> float:
         r"""Supremum :math:`H_{\max}` of :meth:`row_norm` over agents and real t.
 
-        It is computed on a grid of t, which is refined around its best point. Agents with equal
-        matrices are evaluated once.
+        It is computed on a grid of t, which is refined around its best point.
         """
-        coefficients = np.stack([self.constant, self.sine, self.cosine], axis=1)
-        _, distinct = np.unique(
-            coefficients.reshape(len(coefficients), -1), axis=0, return_index=True
-        )
-        distinct_agents = self.with_valid(
-            **{key: getattr(self, key)[distinct] for key in ("constant", "sine", "cosine")},
-            initial=self.initial[distinct],
-        )
         grid = np.linspace(0.0, 2.0 * np.pi, 4096, endpoint=False)
         for _ in range(4):
-            best = grid[int(distinct_agents.row_norms(grid).max(-1).argmax())]
+            best = grid[int(self.row_norms(grid).max(-1).argmax())]
             step = grid[1] - grid[0]
             grid = np.linspace(best - step, best + step, 65)
-        return float(distinct_agents.row_norm(best).max())
+        return float(self.row_norm(best).max())
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         r"""Compute the gradient of :math:`\tfrac12 E\|y_i - H_i x_i\|^2`, averaged over time."""
@@ -218,9 +199,17 @@ EXAMPLE = {
 """Matrices of the five agents of Wang et al., section 5, which repeat for more agents."""
 
 
-@arguments.known_keywords
+@validated
 def build(
-    streams: Streams, agents: int, *, theta, constant, sine, cosine, initial, noise: NonNegative
+    streams: Streams,
+    agents: int,
+    *,
+    theta,
+    constant,
+    sine,
+    cosine,
+    initial,
+    noise: FiniteNonNegative,
 ) -> LinearObservation:
     r"""Build the observation model that a configuration describes.
 
@@ -250,40 +239,27 @@ def build(
         If shapes do not fit, or if the observations of all agents and times do not determine the
         parameter. (Assumption A2 requires this for each time.)
     """
-    theta = _numbers("theta", theta, 1)
-    initial = _numbers("initial", initial, 1)
-    require_number("problem.noise", noise, least=0)
-    require(len(theta) >= 1, "problem.theta", theta.tolist(), "at least one number")
-    require(
-        len(initial) == len(theta), "problem.initial", initial.tolist(), f"{len(theta)} numbers"
+    matrices = {
+        key: _matrices(f"problem.{key}", rows, agents)
+        for key, rows in {"constant": constant, "sine": sine, "cosine": cosine}.items()
+    }
+    vectors = (
+        arguments.array(f"problem.{key}", value, "a list of numbers", np.isfinite)
+        for key, value in {"theta": theta, "initial": initial}.items()
     )
-    coefficients = {"constant": constant, "sine": sine, "cosine": cosine}
-    read = {key: _rows(key, value, len(theta)) for key, value in coefficients.items()}
-    shape = read["constant"].shape
-    for key, rows in read.items():
-        require(rows.shape == shape, f"problem.{key}", rows.shape, f"{shape}, as problem.constant")
-    repeated = {key: rows[np.arange(agents) % shape[0]] for key, rows in read.items()}
+    theta, initial = vectors
     start = np.tile(initial, (agents, 1))
-    problem = LinearObservation(theta=theta, initial=start, noise=float(noise), **repeated)
+    problem = LinearObservation(theta=theta, initial=start, noise=noise, **matrices)
     smallest_eigenvalue = np.linalg.eigvalsh(problem.time_average.sum(0))[0]
     expected = "observation matrices that jointly determine every coordinate"
-    require(smallest_eigenvalue > 1e-12, "problem.constant", shape, expected)
+    require(smallest_eigenvalue > 1e-12, "problem.constant", constant, expected)
     return problem
 
 
-def _numbers(key: str, value, *dimensions: int) -> np.ndarray:
-    try:
-        array = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        array = np.array(np.nan)
-    fits = array.ndim in dimensions and bool(np.isfinite(array).all())
-    descriptions = {1: "a list of numbers", 2: "rows of numbers", 3: "rows or matrices of numbers"}
-    require(fits, f"problem.{key}", value, descriptions[max(dimensions)])
-    return array
-
-
-def _rows(key: str, value, dim: int) -> np.ndarray:
-    array = _numbers(key, value, 2, 3)
+def _matrices(key: str, rows, agents: int) -> np.ndarray:
+    """Return one matrix per agent from rows or matrices of numbers, which repeat."""
+    expected = "one row, or one matrix, of numbers per agent"
+    array = arguments.array(key, rows, expected, np.isfinite)
+    require(array.ndim in (2, 3), key, array.shape, expected)
     array = array[:, None, :] if array.ndim == 2 else array
-    require(array.shape[-1] == dim, f"problem.{key}", array.shape, f"rows of {dim} numbers")
-    return array
+    return array[np.arange(agents) % len(array)]

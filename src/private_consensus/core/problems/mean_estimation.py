@@ -8,21 +8,22 @@ The objective is a SUM over the agent's records, hence :math:`\mu = L = |D_i|`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
+from annotated_types import Ge, Lt
 from scipy.special import ndtr, ndtri
 
 from private_consensus.common.arrays import (
     require_each,
     require_finite,
-    require_number,
     tolerance_of,
 )
-from private_consensus.common.errors import arguments, require
+from private_consensus.common.errors import require
 
+from ..parameters import Count, FinitePositive, validate, validated
 from ..randomness import Streams
-from .base import Count, Positive, Problem, consensus_error
+from .base import Problem, consensus_error
 
 
 @dataclass(frozen=True)
@@ -44,19 +45,17 @@ class MeanEstimation(Problem):
     """
 
     means: np.ndarray
-    records: int
-    box: float
-    size_ratio: float = 1.0
+    records: Count
+    box: FinitePositive
+    size_ratio: Annotated[float, Ge(1), Lt(np.inf)] = 1.0
 
     run_fields: ClassVar[tuple[str, ...]] = ("means",)
 
     def __post_init__(self):
+        validate(self, "problem")
         axes = ("run", "agent", "coordinate")
         self._convert("means", axes)
-        arguments.whole("problem.records", self.records, 1)
-        require_number("problem.box", self.box, above=0)
         require_finite("problem.means", self.means, axes)
-        require_number("problem.size_ratio", self.size_ratio, least=1)
         bound = self.box * self.size_ratio
         limit = bound * (1 + tolerance_of(self.means))
         within = (self.means >= -limit) & (self.means <= limit)
@@ -151,16 +150,16 @@ METRICS = MeanEstimation.metrics
 EXAMPLE = {"records": 100, "dim": 5, "box": 5.0}
 
 
-@arguments.known_keywords
+@validated
 def build(
     streams: Streams,
     agents: int,
     *,
     records: Count,
     dim: Count,
-    box: Positive,
+    box: FinitePositive,
     centre: float = 0.7,
-    deviation: Positive = 1.0,
+    deviation: FinitePositive = 1.0,
 ) -> MeanEstimation:
     """Sample records from a normal distribution truncated to the box.
 
@@ -187,11 +186,6 @@ def build(
     -------
     MeanEstimation
     """
-    for key, value in {"records": records, "dim": dim}.items():
-        arguments.whole(f"problem.{key}", value, 1)
-    for key, value in {"box": box, "deviation": deviation}.items():
-        require_number(f"problem.{key}", value, above=0)
-    require_number("problem.centre", centre)
     mean = centre * box
     lowest, highest = ndtr((np.array([-box, box]) - mean) / deviation)
     means = np.empty((len(streams.runs), agents, dim))

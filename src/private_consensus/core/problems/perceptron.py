@@ -20,7 +20,7 @@ and scaling the rows of :math:`\delta` clips it. Gradients of single records are
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
@@ -35,12 +35,12 @@ from private_consensus.common.arrays import (
 from private_consensus.common.errors import arguments, require
 from private_consensus.kernels import backpropagation
 
+from ..parameters import Count, validate, validated
 from ..randomness import Streams
-from .base import Count, Problem, consensus_error
+from .base import Problem, consensus_error
 
 CLASSES = 10
-LOSSES = ("softmax", "bce")
-PARTITIONS = ("shared", "per_run")
+Loss = Literal["softmax", "bce"]
 INITS = ("zero", "random")
 BLOCK_ROWS, BLOCK_MODELS = 1000, 8
 
@@ -73,17 +73,15 @@ class Perceptron(Problem):
     labels: np.ndarray
     agent_rows: np.ndarray
     test: np.ndarray
-    hidden: int
-    loss: str = "softmax"
-    _evaluated: dict = field(default_factory=dict, init=False, repr=False)
+    hidden: Count
+    loss: Loss = "softmax"
 
     def __post_init__(self):
+        validate(self, "problem")
         features, labels = self._convert("features", ("record", "coordinate")), self.labels
         count = len(features)
         require_array("problem.labels", labels, ("record",), kinds="iu")
         require_shape("problem.labels", labels, features.shape[:1], "features")
-        arguments.whole("problem.hidden", self.hidden, 1)
-        arguments.choice("problem.loss", self.loss, LOSSES)
         # Larger squared norms overflow, and clipping then has no effect.
         largest = float(np.finfo(features.dtype).max) ** 0.25
         require_rows_within("problem.features", features, largest, ("record", "coordinate"))
@@ -274,28 +272,19 @@ class Perceptron(Problem):
         o -= maximum[:, None]
         return np.log(np.exp(o, out=o).sum(-2)) + maximum - label_outputs, is_correct
 
-    def average_model_measures(self, subset: str, x: np.ndarray) -> np.ndarray:
-        """Compute loss and accuracy, [2, settings, runs], of the average of the agents' models.
+    def training_loss(self, x: np.ndarray) -> np.ndarray:
+        """Compute the loss of the average model on the records of all agents."""
+        models = np.moveaxis(x.mean(-2), 1, 0)
+        losses = [self.evaluate(m, self.rows_of(run).ravel())[0] for run, m in enumerate(models)]
+        return np.stack(losses, -1)
 
-        ``subset`` is ``training``, the records of all agents of the run, or ``test``.
-        """
-        average = x.mean(-2)
-        cached_average, measures = self._evaluated.get(subset, (None, None))
-        if cached_average is not None and np.array_equal(cached_average, average):
-            return measures
-        measures = np.empty((2, *average.shape[:-1]))
-        for run in range(average.shape[1]):
-            rows = self.test if subset == "test" else self.rows_of(run).ravel()
-            measures[:, :, run] = self.evaluate(average[:, run], rows)
-        # Two metrics use these numbers, which are computed once.
-        self._evaluated[subset] = average, measures
-        return measures
+    def test_accuracy(self, x: np.ndarray) -> np.ndarray:
+        """Compute the accuracy of the average model on the test records."""
+        return np.stack([self.evaluate(m, self.test)[1] for m in np.moveaxis(x.mean(-2), 1, 0)], -1)
 
     metrics = {  # noqa: RUF012
-        "training_loss": lambda problem, x: problem.average_model_measures("training", x)[0],
-        "training_accuracy": lambda problem, x: problem.average_model_measures("training", x)[1],
-        "test_loss": lambda problem, x: problem.average_model_measures("test", x)[0],
-        "test_accuracy": lambda problem, x: problem.average_model_measures("test", x)[1],
+        "training_loss": training_loss,
+        "test_accuracy": test_accuracy,
         "consensus_error": consensus_error,
     }
 
@@ -341,7 +330,7 @@ def require_records(agents: int, records: int) -> None:
     require(records >= agents, "problem.records", records, f"at least {agents}, one per agent")
 
 
-@arguments.known_keywords
+@validated
 def build(
     streams: Streams,
     agents: int,
@@ -349,7 +338,7 @@ def build(
     prepared,
     hidden: Count,
     records: Count = 10_000,
-    loss: Literal["softmax", "bce"] = "softmax",
+    loss: Loss = "softmax",
     partition: Literal["shared", "per_run"] = "per_run",
     test_rows: Count | None = None,
 ) -> Perceptron:
@@ -379,13 +368,9 @@ def build(
     Perceptron
     """
     train = np.asarray(prepared.splits["train"])
-    for key, value in {"hidden": hidden, "records": records}.items():
-        require(value >= 1, f"problem.{key}", value, "a whole number >= 1")
     require_records(agents, records)
     expected = f"at most {len(train)}, the training records"
     require(records <= len(train), "problem.records", records, expected)
-    arguments.choice("problem.loss", loss, LOSSES)
-    arguments.choice("problem.partition", partition, PARTITIONS)
     labels = np.asarray(prepared.labels).astype(np.int64)
     coded = labels.min() >= 0 and labels.max() < CLASSES
     require(coded, "problem.prepared", (labels.min(), labels.max()), "labels from 0 to 9")

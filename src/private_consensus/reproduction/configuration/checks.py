@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import cache, partial
 from inspect import Parameter, signature
 from itertools import chain
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, NamedTuple
 
 from private_consensus.common.errors import (
     InvalidInput,
@@ -25,7 +25,7 @@ from private_consensus.common.errors import (
 from private_consensus.common.fields import measure_text
 from private_consensus.core import algorithms, networks, problems, synthetic
 from private_consensus.core.algorithms.base import Algorithm, Analysis
-from private_consensus.core.algorithms.parameters import Rule, rule_of
+from private_consensus.core.parameters import rules_of
 from private_consensus.privacy import Budget
 
 from ..claims import Claim
@@ -439,18 +439,10 @@ def _wrong_problem(built: type[Algorithm], problem: Mapping[str, Any]) -> Iterat
     yield from _unknown("problem", parameters, values)
     known = [None, synthetic.NAME, *PREPARATIONS]
     yield from _not_among("problem.prepared", values.get("prepared"), known)
-    for name, rule in _rules(problem["name"]).items():
+    for name, rule in rules_of(problems.load(problem["name"]).build).items():
         if name in values and not rule.allows(values[name]):
             value = representation(values[name])
             yield f"problem.{name}: found {value}, expected {rule.expected}"
-
-
-@cache
-def _rules(problem: str) -> dict[str, Rule]:
-    """Return the rules of the parameters of a problem."""
-    hints = get_type_hints(problems.load(problem).build, include_extras=True)
-    rules = {name: rule_of(hint) for name, hint in hints.items()}
-    return {name: rule for name, rule in rules.items() if rule}
 
 
 @cache

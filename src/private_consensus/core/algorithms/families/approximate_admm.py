@@ -23,8 +23,8 @@ from private_consensus.common.errors import arguments, require
 from private_consensus.privacy import CONVERSIONS, calibrate, zcdp_epsilon, zcdp_rho
 from private_consensus.privacy.mechanisms import ApproximateMinimiser, MinimiserNoise
 
+from ...parameters import Calibration, Fraction, NonNegative, Positive
 from ..base import column, per_agent
-from ..parameters import Calibration, Fraction, NonNegative, Positive
 from .admm import ADMMFamily, Conversion
 from .objective_perturbation import jacobian_loss
 

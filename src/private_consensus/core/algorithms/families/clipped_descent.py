@@ -15,8 +15,8 @@ from private_consensus.common.errors import require
 from private_consensus.privacy import gaussian_mu
 from private_consensus.privacy.mechanisms import Gaussian
 
+from ...parameters import NonNegative, Positive, StepSize
 from ..base import Algorithm, column, origin
-from ..parameters import NonNegative, Positive, StepSize
 
 
 class ClippedDescentState(NamedTuple):

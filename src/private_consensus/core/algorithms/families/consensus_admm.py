@@ -22,8 +22,8 @@ import numpy as np
 from private_consensus.common.errors import require
 from private_consensus.privacy.mechanisms import UNBOUNDED
 
+from ...parameters import AssumedBound, NonNegative, Positive
 from ..base import Algorithm, column, origin
-from ..parameters import AssumedBound, NonNegative, Positive
 
 
 class ConsensusState(NamedTuple):

@@ -42,8 +42,8 @@ from private_consensus.privacy.subsampling import (
     noisy_sum,
 )
 
+from ...parameters import CALIBRATION, NonNegative, Positive, PositiveInt
 from ..base import INTERNAL, Algorithm, Finite, Internal, column
-from ..parameters import CALIBRATION, NonNegative, Positive, PositiveInt
 from .sgd_theorems import theorem11_epsilon, theorem11_sigma
 
 SLOWEST, FASTEST = 10.0, 90.0

@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 
 from private_consensus.privacy import gaussian_mu, zcdp_rho
 
-from ..parameters import CALIBRATION
+from ...parameters import CALIBRATION
 
 Calibration = Annotated[
     Literal["theorem_1", "gaussian_dp", "advanced_composition", "zcdp"], CALIBRATION

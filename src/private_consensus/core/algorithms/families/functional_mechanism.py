@@ -16,9 +16,9 @@ import numpy as np
 
 from private_consensus.privacy.functional import Sensitivity
 
+from ...parameters import CALIBRATION, NonNegative
 from ...solvers import quadratics
 from ..base import Algorithm
-from ..parameters import CALIBRATION, NonNegative
 
 NORMS = {"laplace": "l1", "gaussian": "l2"}
 """Norm of the sensitivity by distribution of the noise."""

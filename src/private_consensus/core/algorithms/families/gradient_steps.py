@@ -12,8 +12,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ...parameters import StepSize, UnitInterval
 from ..base import NOTHING, DecayingNoise, column, normal_start, per_iteration
-from ..parameters import StepSize, UnitInterval
 
 
 class GradientStepsState(NamedTuple):

@@ -16,8 +16,8 @@ from private_consensus.common.errors import require
 from private_consensus.privacy import Release, calibrate
 from private_consensus.privacy.mechanisms import ObjectivePerturbation
 
+from ...parameters import CALIBRATION, NonNegative
 from ..base import column, per_iteration
-from ..parameters import CALIBRATION, NonNegative
 from .admm import ADMMFamily
 
 

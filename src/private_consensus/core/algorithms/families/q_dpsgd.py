@@ -18,8 +18,8 @@ from annotated_types import Ge, Gt, Lt
 from private_consensus.common.errors import OutsideRange
 from private_consensus.privacy.subsampling import Batches, deadline_batches
 
+from ...parameters import Positive
 from ...quantization import Grid
-from ..parameters import Positive
 from .decentralized_sgd import FASTEST, FULL_BITS, SLOWEST, T_C, computed_per_second
 from .sampled_rounds import Round, SampledRounds
 

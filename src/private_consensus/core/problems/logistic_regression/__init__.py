@@ -8,15 +8,14 @@ with labels in {-1, +1} and rows :math:`\|z\|_2 \le 1`. With ``w = 1`` it is a s
 labels in {0, 1}: a record labelled 0 then has a constant loss and no influence.
 """
 
-from .builder import CODINGS, PARTITIONS, build
+from .builder import build
 from .metrics import METRICS
-from .objective import LogisticRegression
+from .objective import CODINGS, LogisticRegression
 
 __all__ = [
     "CODINGS",
     "EXAMPLE",
     "METRICS",
-    "PARTITIONS",
     "LogisticRegression",
     "build",
 ]

@@ -7,29 +7,27 @@ from typing import Literal
 import numpy as np
 
 from private_consensus.common.arrays import require_each, require_rows_within
-from private_consensus.common.errors import arguments, require
+from private_consensus.common.errors import require
 
+from ...parameters import Count, FiniteNonNegative, FinitePositive, Positive, validated
 from ...randomness import Streams
-from ..base import Count, NonNegative, Positive
-from .objective import CODINGS, LogisticRegression
-
-PARTITIONS = ("shared", "per_run")
+from .objective import Coding, LogisticRegression
 
 
-@arguments.known_keywords
+@validated
 def build(
     streams: Streams,
     agents: int,
     *,
     prepared,
     records: Count,
-    ridge: NonNegative,
+    ridge: FiniteNonNegative,
     box: Positive = np.inf,
     weight: float | str = 1.0,
-    loss_scale: Positive = 1.0,
+    loss_scale: FinitePositive = 1.0,
     test_rows: Count | None = None,
     partition: Literal["shared", "per_run"] = "shared",
-    coding: Literal["signed", "zero_one"] = "signed",
+    coding: Coding = "signed",
     nonnegative: bool = False,
 ) -> LogisticRegression:
     r"""Distribute prepared rows to agents at random; the remaining rows are the test set.
@@ -74,8 +72,6 @@ def build(
     largest = (rows - 1) // agents
     expected = f"a whole number >= 1 and <= {largest}: {rows} rows for {agents} agents and a test"
     require(1 <= records <= largest, "problem.records", records, expected)
-    arguments.choice("problem.coding", coding, CODINGS)
-    arguments.choice("problem.partition", partition, PARTITIONS)
     labels = np.asarray(prepared.labels).astype(float)
     require_each(np.abs(labels) == 1, "problem.prepared.labels", labels, ("row",), "-1 or 1")
     features = np.asarray(prepared.features)
@@ -100,7 +96,6 @@ def build(
 
 
 def _weight(weight: float | str, loss_scale: float, records: int) -> float:
-    require(loss_scale > 0, "problem.loss_scale", loss_scale, "above 0")
     require(
         weight == "mean" or loss_scale == 1.0,
         "problem.loss_scale",

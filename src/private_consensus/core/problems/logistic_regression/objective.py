@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import expit
@@ -14,7 +14,6 @@ from private_consensus.common.arrays import (
     require_array,
     require_each,
     require_finite,
-    require_number,
     require_rows_within,
     require_shape,
 )
@@ -22,11 +21,13 @@ from private_consensus.common.errors import arguments, require
 from private_consensus.kernels import logistic as kernel
 from private_consensus.kernels.compiling import share_out
 
+from ...parameters import FiniteNonNegative, FinitePositive, Positive, validate
 from ..base import Problem
 from . import metrics, optimum, solver
 from .solver import losses_of, per_agent, sigmoid_neg
 
 INITS = ("zero", "random")
+Coding = Literal["signed", "zero_one"]
 CODINGS = {"signed": (-1, 1), "zero_one": (0, 1)}
 """Negative and positive label of each coding."""
 BLOCK_ENTRIES = 2**17
@@ -84,22 +85,19 @@ class LogisticRegression(Problem):
     labels: np.ndarray
     test_features: np.ndarray
     test_labels: np.ndarray
-    weight: float
-    ridge: float
-    box: float = np.inf
-    coding: str = "signed"
+    weight: FinitePositive
+    ridge: FiniteNonNegative
+    box: Positive = np.inf
+    coding: Coding = "signed"
     sizes: np.ndarray | None = None
     nonnegative: bool = False
 
     def __post_init__(self):
+        validate(self, "problem")
         axes = ("run", "agent", "record", "coordinate")
         features, labels = self._convert("features", axes, optional=1), self.labels
         require_array("problem.labels", labels, axes[:-1], optional=1)
         require_shape("problem.labels", labels, features.shape[:-1], "features")
-        arguments.choice("problem.coding", self.coding, CODINGS)
-        require_number("problem.weight", self.weight, above=0)
-        require_number("problem.ridge", self.ridge, least=0)
-        require_number("problem.box", self.box, above=0, infinite=True)
         require_rows_within("problem.features", features, 1.0, axes)
         if self.nonnegative:
             expected = "a number >= 0, since the problem is nonnegative"

@@ -1,21 +1,37 @@
-"""Validation of the parameters of an algorithm by the type hints of its fields.
+"""Validation of the parameters of algorithms and problems by their type hints.
 
-A field is a number, such as ``float`` or ``Annotated[float, Gt(0)]``, a Boolean, one of several
+A parameter is a number, such as ``float`` or ``Annotated[float, Gt(0)]``, a Boolean, one of several
 texts, such as ``Literal["mean", "sum"]``, or one of these or None. The marker :data:`CALIBRATION`
-means that the field affects only how the noise is set. Numbers of a batch are arrays.
+means that the parameter affects only how the noise is set. Numbers of a batch are arrays.
 """
 
 from __future__ import annotations
 
+import math
 import types
-from dataclasses import fields
-from functools import cache
-from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from collections.abc import Callable
+from functools import cache, wraps
+from inspect import signature
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    ParamSpec,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
 
-from private_consensus.common.errors import InvalidInput
+from private_consensus.common.errors import arguments, require
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 CALIBRATION = "calibration"
 """Marker of fields that affect the calibration of the noise only, not a run."""
@@ -33,6 +49,9 @@ NonNegative = Annotated[float, Ge(0)]
 Fraction = Annotated[float, Gt(0), Lt(1)]
 UnitInterval = Annotated[float, Gt(0), Le(1)]
 PositiveInt = Annotated[int, Ge(1)]
+Count = Annotated[int, Ge(1), Le(10**9)]
+FinitePositive = Annotated[float, Gt(0), Lt(math.inf)]
+FiniteNonNegative = Annotated[float, Ge(0), Lt(math.inf)]
 Law = Literal["laplace", "gaussian", "gamma_norm"]
 Calibration = Annotated[Literal["accountant", "formula", "given"], CALIBRATION]
 """Rule by which a budget sets the noise: accountant, formula of the paper, or unchanged noise."""
@@ -84,14 +103,10 @@ class Rule(NamedTuple):
 
 
 @cache
-def rules_of(kind: Any) -> dict[str, Rule]:
-    """Return the rules of the fields of a class that state a number or texts."""
-    rules = {}
-    resolved = get_type_hints(kind, include_extras=True)
-    for declared in fields(kind):
-        if (rule := rule_of(resolved[declared.name])) is not None:
-            rules[declared.name] = rule
-    return rules
+def rules_of(declaration: Any) -> dict[str, Rule]:
+    """Return the rules of the fields of a class, or of the parameters of a function."""
+    hints = get_type_hints(declaration, include_extras=True)
+    return {name: rule for name, hint in hints.items() if (rule := rule_of(hint)) is not None}
 
 
 def rule_of(stated: Any) -> Rule | None:
@@ -121,20 +136,38 @@ def rule_of(stated: Any) -> Rule | None:
     return None
 
 
-def validate(algorithm: Any) -> None:
-    """Refuse the first parameter that its rule does not allow, and convert numbers.
+def validate(instance: Any, section: str) -> None:
+    """Refuse the first field that its rule does not allow, and convert numbers.
 
     Raises
     ------
     InvalidInput
-        With key ``algorithm.<name>``.
+        With key ``<section>.<name>``.
     """
-    for name, rule in rules_of(type(algorithm)).items():
-        value = getattr(algorithm, name)
-        if not rule.allows(value):
-            raise InvalidInput(f"algorithm.{name}", value, rule.expected)
+    for name, rule in rules_of(type(instance)).items():
+        value = getattr(instance, name)
+        require(rule.allows(value), f"{section}.{name}", value, rule.expected)
         if rule.number is None or value is None:
             continue
         is_array = isinstance(value, np.ndarray) and value.ndim > 0
         value = value.astype(rule.number, copy=False) if is_array else rule.number(value)
-        object.__setattr__(algorithm, name, value)
+        object.__setattr__(instance, name, value)
+
+
+def validated(build: Callable[P, T]) -> Callable[P, T]:
+    """Return a function that builds a problem from keywords which their type hints allow.
+
+    Other values, and unknown keywords, raise ``InvalidInput`` with key ``problem.<name>``.
+    """
+    names = signature(build).parameters
+    rules = rules_of(build)
+
+    @wraps(build)
+    def checked(*args: P.args, **keywords: P.kwargs) -> T:
+        for name, value in keywords.items():
+            arguments.choice("problem", name, names)
+            if name in rules:
+                require(rules[name].allows(value), f"problem.{name}", value, rules[name].expected)
+        return build(*args, **keywords)
+
+    return checked
