@@ -2,8 +2,7 @@
 
 A family maps the random streams of the runs, the number of agents and its own parameters to the
 edges of one graph for all runs, or to a list with the edges of each run. Random graphs are sampled
-until one is connected. Time and memory are linear in the number of edges for more than
-:data:`SMALL` agents.
+until one is connected.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from private_consensus.common.errors import InvalidInput, require
 from .randomness import Streams
 
 SMALL = 256
-"""Largest number of agents for which a random graph is sampled with one number per pair."""
+"""Largest number of agents of a small network."""
 MAX_ATTEMPTS, MAX_LARGE_ATTEMPTS = 2**20, 1000
-"""Number of sampled graphs, up to SMALL agents and above, after which a family is refused."""
+"""Number of sampled graphs, small and large, after which a family is refused."""
 MAX_FAILED_PAIRINGS = 50
 """Number of consecutive pairings without a new edge after which sampling starts from scratch."""
 
@@ -31,52 +30,28 @@ Edges = np.ndarray | list[np.ndarray]
 def erdos_renyi(streams: Streams, agents: int, *, probability: float) -> Edges:
     """Sample one connected G(n, p) graph per run.
 
-    Up to :data:`SMALL` agents, an edge exists if its uniform variable is less than p; the uniform
-    variables do not depend on p. Above, the number of edges is binomial.
+    An edge exists if its uniform variable is less than p. The variables do not depend on p.
     """
+    pairs = _pairs(agents)
 
-    def small(generator, pairs):
-        return np.flatnonzero(generator.random(pairs) < probability)
+    def sample(generator):
+        return pairs[generator.random(len(pairs)) < probability]
 
-    def large(generator, pairs):
-        return _subset(generator, pairs, int(generator.binomial(pairs, probability)))
-
-    return _sampled(streams, agents, small, large, "network.probability", probability)
+    return _connected(streams, agents, sample, "network.probability", probability)
 
 
 def random_edges(streams: Streams, agents: int, *, edges: int) -> Edges:
     """Sample one connected graph per run, uniformly among those with a given number of edges."""
+    pairs = _pairs(agents)
 
-    def small(generator, pairs):
-        return np.sort(generator.random(pairs).argsort()[:edges])
+    def sample(generator):
+        return pairs[np.sort(generator.random(len(pairs)).argsort()[:edges])]
 
-    def large(generator, pairs):
-        return _subset(generator, pairs, edges)
-
-    return _sampled(streams, agents, small, large, "network.edges", edges)
+    return _connected(streams, agents, sample, "network.edges", edges)
 
 
-def _subset(generator: np.random.Generator, total: int, count: int) -> np.ndarray:
-    return generator.choice(total, count, replace=False, shuffle=False)
-
-
-def _sampled(
-    streams: Streams, agents: int, small: Callable, large: Callable, key: str, value: Any
-) -> Edges:
-    """Return the edges of the first connected graph of each run, sampled as numbers of pairs."""
-    pairs = agents * (agents - 1) // 2
-    if agents > SMALL:
-        return _connected(streams, agents, lambda g: pair_of(large(g, pairs)), key, value)
-    all_pairs = np.transpose(np.triu_indices(agents, 1))
-    return _connected(streams, agents, lambda g: all_pairs[small(g, pairs)], key, value)
-
-
-def pair_of(numbers: np.ndarray) -> np.ndarray:
-    """Return the pairs (i, j), i < j, with the numbers j (j - 1) / 2 + i."""
-    j = ((1.0 + np.sqrt(1.0 + 8.0 * numbers)) / 2.0).astype(np.int64)
-    j += numbers >= j * (j + 1) // 2  # a root that was rounded
-    j -= numbers < j * (j - 1) // 2
-    return np.stack([numbers - j * (j - 1) // 2, j], axis=-1)
+def _pairs(agents: int) -> np.ndarray:
+    return np.transpose(np.triu_indices(agents, 1))
 
 
 def random_regular(streams: Streams, agents: int, *, degree: int) -> Edges:
@@ -188,6 +163,6 @@ GRAPHS: dict[str, Callable[..., Edges]] = {
     "ring": always(lambda agents: ((i, (i + 1) % agents) for i in range(agents))),
     "path": always(lambda agents: pairwise(range(agents))),
     "star": always(lambda agents: ((0, i) for i in range(1, agents))),
-    "complete": always(lambda agents: np.transpose(np.triu_indices(agents, 1))),
+    "complete": always(_pairs),
 }
 """Graph families by name."""

@@ -46,9 +46,9 @@ class Network:
 
     Parameters
     ----------
-    adjacency : ndarray of bool, shape ([runs,] n, n); csr_array; or tuple of csr_array
-        Symmetric, no self-loops, connected. Entries of a sparse matrix are 1.
-    mixing : ndarray, csr_array, or tuple of csr_array
+    adjacency : ndarray of bool, shape ([runs,] n, n)
+        Symmetric, no self-loops, connected.
+    mixing : ndarray, shape ([runs,] n, n)
         Symmetric, with rows that sum to 1, at least 0 on edges, and 0 for other pairs of
         different agents.
 
@@ -58,13 +58,14 @@ class Network:
         If a matrix does not have these properties.
     """
 
-    def __init__(self, adjacency: Matrices, mixing: Matrices):
+    def __init__(self, adjacency: np.ndarray, mixing: np.ndarray):
         _require_matrices(adjacency, mixing)
-        self._adjacency, self._mixing = adjacency, mixing
+        self._adjacency: Matrices = adjacency
+        self._mixing: Matrices = mixing
 
     @classmethod
     def unchecked(cls, adjacency: Matrices, mixing: Matrices) -> Self:
-        """Return a network of matrices that are known to be valid."""
+        """Return a network of matrices, dense or sparse, that are known to be valid."""
         network = object.__new__(cls)
         network._adjacency, network._mixing = adjacency, mixing
         return network
@@ -93,7 +94,7 @@ class Network:
         agents, number = len(graph), {node: index for index, node in enumerate(graph.nodes)}
         if agents == 1:
             return build(Streams(0, (0,)), "single", 1)
-        edges = np.array([[number[a], number[b]] for a, b in graph.edges])
+        edges = np.array([[number[a], number[b]] for a, b in graph.edges], dtype=int)
         return _network(agents, edges, mixing, parameters)
 
     @cached_property
@@ -353,71 +354,45 @@ def _without_diagonal(matrix: Any) -> Any:
     return matrix - _diagonal(_diagonal_of(matrix), matrix)
 
 
-def _require_matrices(adjacency: Matrices, mixing: Matrices) -> None:
-    """Raise :class:`InvalidInput` unless the matrices are those of a network."""
-    from scipy.sparse.csgraph import connected_components
-
-    if isinstance(adjacency, tuple) or hasattr(adjacency, "tocsr"):
-        _require_sparse(adjacency, mixing)
-        pairs = zip(_listed(adjacency), _listed(mixing), strict=True)
-    else:
-        require_array("network.adjacency", adjacency, _AXES, optional=1, kinds="b")
-        square = (*adjacency.shape[:-1], adjacency.shape[-2])
-        require_shape("network.adjacency", adjacency, square, "a square matrix")
-        require_array("network.mixing", mixing, _AXES, optional=1)
-        require_shape("network.mixing", mixing, adjacency.shape, "the adjacency")
-        pairs = [(adjacency, mixing)]
-    for run, (graph, matrix) in enumerate(pairs):
-        for key, axes, invalid, values, expected in _checks(graph, matrix):
-            for index in np.transpose(invalid.nonzero())[:1].tolist():
-                value = values[tuple(index)].item()
-                indices = [run, *index] if isinstance(adjacency, tuple) else index
-                names = axes[len(axes) - len(indices) :]
-                entry = ", ".join(f"{name} {i}" for name, i in zip(names, indices, strict=True))
-                raise InvalidInput(f"{key}[{entry}]", value, expected)
+def _require_matrices(adjacency: np.ndarray, mixing: np.ndarray) -> None:
+    """Raise :class:`InvalidInput` unless the dense matrices are those of a network."""
+    require_array("network.adjacency", adjacency, _AXES, optional=1, kinds="b")
+    square = (*adjacency.shape[:-1], adjacency.shape[-2])
+    require_shape("network.adjacency", adjacency, square, "a square matrix")
+    require_array("network.mixing", mixing, _AXES, optional=1)
+    require_shape("network.mixing", mixing, adjacency.shape, "the adjacency")
+    for key, axes, invalid, values, expected in _checks(adjacency, mixing):
+        for index in np.argwhere(invalid)[:1].tolist():
+            names = zip(axes[len(axes) - len(index) :], index, strict=True)
+            entry = ", ".join(f"{name} {i}" for name, i in names)
+            raise InvalidInput(f"{key}[{entry}]", values[tuple(index)].item(), expected)
     for graph in _listed(adjacency):
-        is_connected = connected_components(graph, directed=False)[0] == 1
-        require(is_connected, "network", "disconnected graph", "a connected graph")
+        _require_connected(len(graph), np.argwhere(graph))
 
 
-def _require_sparse(adjacency: Matrices, mixing: Matrices) -> None:
-    """Raise :class:`InvalidInput` unless all matrices have the CSR format and one shape."""
-    graphs, weights = _listed(adjacency), _listed(mixing)
-    fits = len(graphs) == len(weights) > 0 and _is_shared(adjacency) == _is_shared(mixing)
-    actual = f"{len(graphs)} graphs and {len(weights)} mixing matrices"
-    require(fits, "network", actual, "one graph and one mixing matrix, or one of each per run")
-    n = graphs[0].shape[-1]
-    expected = f"a csr_array of real numbers of shape ({n}, {n}), each entry once, sorted"
-    for key, matrices in {"network.adjacency": graphs, "network.mixing": weights}.items():
-        for matrix in matrices:
-            is_valid = getattr(matrix, "format", "") == "csr" and matrix.shape == (n, n) and n > 0
-            is_valid = is_valid and matrix.has_canonical_format and matrix.dtype.kind in "biuf"
-            require(is_valid, key, type(matrix).__name__, expected)
+def _require_connected(agents: int, edges: np.ndarray) -> None:
+    connected = agents == 1 or is_connected(agents, edges)
+    require(connected, "network", "disconnected graph", "a connected graph")
 
 
-def _checks(graph: Any, matrix: Any) -> Iterator[tuple[str, tuple[str, ...], Any, Any, str]]:
+def _checks(
+    graph: np.ndarray, mixing: np.ndarray
+) -> Iterator[tuple[str, tuple[str, ...], np.ndarray, np.ndarray, str]]:
     """Yield name, axes, invalid entries, all entries, and a description of the valid entries."""
-    is_edge, agents = graph.astype(bool), ("run", "agent")
-    loops = _diagonal_of(graph)
+    agents, loops = ("run", "agent"), _diagonal_of(graph)
     yield "network.adjacency", agents, loops, loops, "no self-loop"
-    yield "network.adjacency", _AXES, graph != is_edge, graph, "1 for each edge"
     expected = "an undirected graph; this graph is directed, without the reverse edge"
-    yield "network.adjacency", _AXES, is_edge > _transposed(is_edge), graph, expected
-    with np.errstate(invalid="ignore"):  # infinity minus infinity is NaN
-        yield "network.mixing", _AXES, matrix - matrix, matrix, "a finite number"
-    rounding, sums = tolerance_of(matrix), matrix.sum(-1)
-    is_asymmetric = abs(matrix - _transposed(matrix)) > rounding
-    yield "network.mixing", _AXES, is_asymmetric, matrix, "a symmetric matrix"
-    is_other = abs(sums - 1.0) > rounding * sums.shape[-1]
+    yield "network.adjacency", _AXES, graph & ~graph.swapaxes(-1, -2), graph, expected
+    yield "network.mixing", _AXES, ~np.isfinite(mixing), mixing, "a finite number"
+    rounding, sums = tolerance_of(mixing), mixing.sum(-1)
+    is_asymmetric = np.abs(mixing - mixing.swapaxes(-1, -2)) > rounding
+    yield "network.mixing", _AXES, is_asymmetric, mixing, "a symmetric matrix"
+    is_other = np.abs(sums - 1.0) > rounding * sums.shape[-1]
     yield "sum of row of network.mixing", agents, is_other, sums, "1"
-    weights = _without_diagonal(matrix)
+    weights = _without_diagonal(mixing)
     expected = "0, as these agents have no edge"
-    yield "network.mixing", _AXES, (weights != 0) > is_edge, matrix, expected
-    yield "network.mixing", _AXES, weights < 0, matrix, "a weight >= 0 on an edge"
-
-
-def _transposed(matrix: Any) -> Any:
-    return matrix.swapaxes(-1, -2) if isinstance(matrix, np.ndarray) else matrix.T.tocsr()
+    yield "network.mixing", _AXES, (weights != 0) & ~graph, mixing, expected
+    yield "network.mixing", _AXES, weights < 0, mixing, "a weight >= 0 on an edge"
 
 
 def require_same_agents(problem: Any, network: Any) -> None:
@@ -431,20 +406,15 @@ def _require_networkx(graph: Any) -> None:
     import networkx as nx
 
     require(isinstance(graph, nx.Graph), "graph", type(graph).__name__, "a networkx.Graph")
-    undirected = "an undirected graph, such as graph.to_undirected()"
-    require(not graph.is_directed(), "graph", "a directed graph", undirected)
-    simple = "a simple graph: networkx.Graph(graph)"
-    require(not graph.is_multigraph(), "graph", "a multigraph", simple)
-    require(len(graph) > 0, "graph", "a graph without nodes", "at least one node")
-    for node in nx.nodes_with_selfloops(graph):
-        raise InvalidInput("graph", f"a self-loop at {node!r}", "a graph without self-loops")
-    sizes = sorted(map(len, nx.connected_components(graph)), reverse=True)
-    connected = "a connected graph, such as one of its components"
-    actual = f"a disconnected graph, components of {sizes} nodes"
-    require(len(sizes) == 1, "graph", actual, connected)
     has_weights = any(data.get("weight", 1) != 1 for *_, data in graph.edges(data=True))
-    expected = "networkx.Graph(graph.edges) to drop them, or Network with a mixing matrix"
-    require(not has_weights, "graph", "edges with weights", expected)
+    drop = "networkx.Graph(graph.edges) to drop them, or Network with a mixing matrix"
+    for is_invalid, found, expected in (
+        (len(graph) == 0, "a graph without nodes", "at least one node"),
+        (graph.is_directed(), "a directed graph", "graph.to_undirected()"),
+        (graph.is_multigraph(), "a multigraph", "a simple graph: networkx.Graph(graph)"),
+        (has_weights, "edges with weights", drop),
+    ):
+        require(not is_invalid, "graph", found, expected)
 
 
 # --- Mixing weights and spectra of one graph, dense or sparse -------------------------------------
@@ -568,8 +538,12 @@ def build(
 
 def _network(agents: int, edges: Edges, weights: str, options: Mapping[str, Any]) -> Network:
     """Return the network of the edges of one graph, or of the graph of each run."""
+    for edges_of_run in [edges] if isinstance(edges, np.ndarray) else edges:
+        _require_connected(agents, edges_of_run)
     adjacency = _adjacency(agents, edges)
-    return Network(adjacency, _each(lambda graph: MIXINGS[weights](graph, **options), adjacency))
+    mixing = _each(lambda graph: MIXINGS[weights](graph, **options), adjacency)
+    make = Network if isinstance(adjacency, np.ndarray) else Network.unchecked
+    return make(adjacency, mixing)
 
 
 def _adjacency(agents: int, edges: Edges) -> Matrices:
