@@ -40,8 +40,7 @@ def installed(tmp_path, monkeypatch):
         forget()
 
     def forget():
-        algorithms._elsewhere.cache_clear()
-        algorithms._module_of.cache_clear()
+        algorithms._modules.cache_clear()
 
     yield install
     monkeypatch.undo()
@@ -52,7 +51,7 @@ def installed(tmp_path, monkeypatch):
 
 def test_an_entry_point_of_another_package_registers_an_algorithm(installed):
     installed(("newcomer", "other_working"))
-    assert "newcomer" in algorithms.names() and algorithms.unusable() == {}
+    assert "newcomer" in algorithms.names() and algorithms.collisions() == {}
     assert algorithms.load("newcomer") is GradientDescent
 
 

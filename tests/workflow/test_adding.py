@@ -107,10 +107,9 @@ def own_modules(tmp_path, monkeypatch):
         )
         (tmp_path / f"{name}.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
-    modules_by_name = algorithms._elsewhere() | {name: name for name in names}
-    monkeypatch.setattr(algorithms, "_elsewhere", lambda: modules_by_name)
+    modules_by_name = algorithms._modules() | {name: [name] for name in names}
+    monkeypatch.setattr(algorithms, "_modules", lambda: modules_by_name)
     yield
-    algorithms._module_of.cache_clear()
     for name in names:
         sys.modules.pop(name, None)
 

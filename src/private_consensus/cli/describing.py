@@ -74,19 +74,17 @@ def list_names(options: Namespace) -> int:
         "problem": {name: summary_of(problems.load(name)) for name in problems.names()},
         "prepared data": {name: p.because for name, p in PREPARATIONS.items()},
     }
-    unusable, collisions = algorithms.unusable(), algorithms.collisions()
 
     tables = {
         title: {name: _described(facts) for name, facts in rows.items()}
         for title, rows in methods.items()
     } | problems_and_data
     output = [table([title, ""], list(rows.items())) for title, rows in tables.items()]
-    if unusable:
-        output.append(table(["unused entry point", "reason"], list(unusable.items())))
-    contents = methods | problems_and_data | {"unusable": unusable}
+    contents = methods | problems_and_data
     emit(options, {title.replace(" ", "_"): rows for title, rows in contents.items()}, *output)
-    for name, reason in collisions.items():
-        print_error(f"entry point {name}: {reason}")
+    collisions = algorithms.collisions()
+    for name, (used, *others) in collisions.items():
+        print_error(f"algorithm {name}: {used} is used, {', '.join(others)} is not")
     return 1 if collisions else 0
 
 
