@@ -19,7 +19,7 @@ import private_consensus as pc
 from private_consensus.core.algorithms.base import Attack
 from private_consensus.reproduction.claims.schema import Test
 from private_consensus.reproduction.configuration import plan
-from private_consensus.reproduction.configuration.papers import schemas
+from private_consensus.reproduction.configuration.schema import schemas
 from private_consensus.reproduction.results.files import rows_of
 
 ROOT = Path(__file__).parents[1]

@@ -18,7 +18,7 @@ from private_consensus.core.problems import perceptron
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget
 from private_consensus.privacy.one_run import one_run_epsilon, one_run_pvalue
-from private_consensus.reproduction.configuration.papers import read_paper
+from private_consensus.reproduction.configuration.schema import read_paper
 from private_consensus.reproduction.results.numbers import curve_points
 
 PAPER = Path(__file__).parents[2] / "config" / "papers" / "ding.yaml"

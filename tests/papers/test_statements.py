@@ -17,7 +17,7 @@ from private_consensus.reproduction.claims.words import (
     UNDECIDED,
     UNTESTABLE,
 )
-from private_consensus.reproduction.configuration.papers import read_paper
+from private_consensus.reproduction.configuration.schema import read_paper
 from private_consensus.reproduction.results.files import rows_of
 from private_consensus.reproduction.statements import COMPUTATIONS, compute, description_of
 from private_consensus.reproduction.statements.base import (

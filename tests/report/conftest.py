@@ -41,7 +41,7 @@ def paper(key: str, number: str, figures: int = 2) -> dict[str, Any]:
         "unspecified_details": {
             "noise": {"literal": "a < b & c", "resolved": "c", "because": "<b>why</b>"}
         },
-        "scales": {"smoke": {"runs": 3, "axes": {"epsilon": [0.1, 1.0]}, "set": {}}},
+        "smoke": {"runs": 3, "axes": {"epsilon": [0.1, 1.0]}, "set": {}},
     }
     test = {"kind": "below", "tolerance": 0.0}
     return {

@@ -185,6 +185,6 @@ def test_check_lists_the_errors_of_a_configuration(tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) > 1 and any("horzon: unknown key" in line for line in lines)
     assert cli.main(["check", str(tmp_path), "--scale", "no_scale"]) == 1
-    assert "scale: found 'no_scale'" in capsys.readouterr().out
+    assert "(found 'no_scale')" in capsys.readouterr().out
     assert cli.main(["check", str(tmp_path / "config")]) == 1
     assert "expected a folder with config/config.yaml" in capsys.readouterr().out

@@ -15,7 +15,7 @@ from .output import emit
 
 def schema(options: Namespace) -> None:
     """Print the JSON schema of a kind of configuration files."""
-    from ..reproduction.configuration.papers import schemas
+    from ..reproduction.configuration.schema import schemas
 
     contents = schemas()[options.kind]
     emit(options, contents, json.dumps(contents, indent=1))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, wraps
 from inspect import signature
 from typing import (
@@ -159,15 +159,25 @@ def validated(build: Callable[P, T]) -> Callable[P, T]:
 
     Other values, and unknown keywords, raise ``InvalidInput`` with key ``problem.<name>``.
     """
-    names = signature(build).parameters
-    rules = rules_of(build)
 
     @wraps(build)
     def checked(*args: P.args, **keywords: P.kwargs) -> T:
-        for name, value in keywords.items():
-            arguments.choice("problem", name, names)
-            if name in rules:
-                require(rules[name].allows(value), f"problem.{name}", value, rules[name].expected)
+        require_allowed(build, keywords)
         return build(*args, **keywords)
 
     return checked
+
+
+def require_allowed(build: Callable, keywords: Mapping[str, Any]) -> None:
+    """Refuse keywords of a function that builds a problem: unknown names, values and no value."""
+    rules = rules_of(build)
+    parameters = {
+        p.name: p for p in signature(build).parameters.values() if p.kind == p.KEYWORD_ONLY
+    }
+    for name, value in keywords.items():
+        arguments.choice("problem", name, sorted(parameters))
+        if name in rules:
+            require(rules[name].allows(value), f"problem.{name}", value, rules[name].expected)
+    for name, parameter in parameters.items():
+        is_set = name in keywords or parameter.default is not parameter.empty
+        require(is_set, f"problem.{name}", None, "a value")

@@ -51,6 +51,7 @@ def load(name: str) -> ModuleType:
     return import_module(module_of(name))
 
 
+@cache
 def class_of(name: str) -> type[Problem]:
     """Return the class that the ``build`` function of a problem returns."""
     return get_type_hints(load(name).build)["return"]

@@ -325,9 +325,10 @@ def _squared_norms(v: np.ndarray) -> np.ndarray:
     return (v * v).sum(-1)
 
 
-def require_records(agents: int, records: int) -> None:
-    """Refuse fewer records of all agents together than there are agents."""
-    require(records >= agents, "problem.records", records, f"at least {agents}, one per agent")
+def require_records(agents: int, records: int, rows: int) -> None:
+    """Refuse fewer records of all agents together than agents, or more than training rows."""
+    expected = f"at least {agents}, one per agent, and at most {rows}, the training records"
+    require(agents <= records <= rows, "problem.records", records, expected)
 
 
 @validated
@@ -368,9 +369,7 @@ def build(
     Perceptron
     """
     train = np.asarray(prepared.splits["train"])
-    require_records(agents, records)
-    expected = f"at most {len(train)}, the training records"
-    require(records <= len(train), "problem.records", records, expected)
+    require_records(agents, records, len(train))
     labels = np.asarray(prepared.labels).astype(np.int64)
     coded = labels.min() >= 0 and labels.max() < CLASSES
     require(coded, "problem.prepared", (labels.min(), labels.max()), "labels from 0 to 9")

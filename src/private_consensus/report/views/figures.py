@@ -103,7 +103,7 @@ def experiment(key: str, spec: Row, scale: str) -> dict[str, object]:
         **spec,
         "name": key,
         "settings": settings(spec),
-        "reduced": reductions(spec["scales"].get(scale)),
+        "reduced": reductions(spec["smoke"] if scale == "smoke" else None),
     }
 
 

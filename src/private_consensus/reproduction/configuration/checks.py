@@ -12,20 +12,14 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
-from inspect import Parameter, signature
 from itertools import chain
 from typing import Any, NamedTuple
 
-from private_consensus.common.errors import (
-    InvalidInput,
-    Refused,
-    arguments,
-    representation,
-)
+from private_consensus.common.errors import InvalidInput, Refused, arguments, require
 from private_consensus.common.fields import measure_text
 from private_consensus.core import algorithms, networks, problems, synthetic
-from private_consensus.core.algorithms.base import Algorithm, Analysis
-from private_consensus.core.parameters import rules_of
+from private_consensus.core.algorithms.base import Analysis
+from private_consensus.core.parameters import require_allowed
 from private_consensus.privacy import Budget
 
 from ..claims import Claim
@@ -133,9 +127,8 @@ def unknown_variant(
 def _wrong_experiment(key_path: str, experiment: Experiment, paper: Paper) -> Iterator[str]:
     for axis in sorted(set(experiment.axes) & RESERVED):
         yield f"{key_path}.axes: {axis!r} is a column of results; choose another name"
-    for scale, reduced in experiment.scales.items():
-        for axis in reduced.axes:
-            yield from _not_among(f"{key_path}.scales.{scale}.axes", axis, experiment.axes)
+    for axis in experiment.smoke.axes:
+        yield from _not_among(f"{key_path}.smoke.axes", axis, experiment.axes)
     yield from _wrong_measures(key_path, experiment)
     yield from _wrong_iterations(key_path, experiment)
     yield from _wrong_intermediate_measures(key_path, experiment)
@@ -144,15 +137,15 @@ def _wrong_experiment(key_path: str, experiment: Experiment, paper: Paper) -> It
             yield from _wrong_tuning(f"{key_path}.tuned", algorithm, tuned, paper)
 
 
-def _horizons(experiment: Experiment) -> list[Any]:
-    """Return all horizons of an experiment, at all scales."""
+def _horizons(experiment: Experiment) -> list[int]:
+    """Return all horizons of an experiment, at all scales; invalid ones are no settings."""
     axes = {name: axis.values for name, axis in experiment.axes.items() if axis.set == "horizon"}
-    scales = experiment.scales.values()
-    grids = [*axes.values(), *(scale.axes.get(name, []) for scale in scales for name in axes)]
+    grids = [*axes.values(), *(experiment.smoke.axes.get(name, []) for name in axes)]
     changes = [v.set for variants in experiment.algorithms.values() for v in variants.values()]
-    changes += [scale.set for scale in scales]
+    changes.append(experiment.smoke.set)
     changed = [change["horizon"] for change in changes if "horizon" in change]
-    return [experiment.horizon, *chain(*grids), *changed]
+    horizons: list[Any] = [experiment.horizon, *chain(*grids), *changed]
+    return list(filter(arguments.is_whole, horizons))
 
 
 def _wrong_tuning(
@@ -178,16 +171,10 @@ def _wrong_measures(key_path: str, experiment: Experiment) -> Iterator[str]:
 
 
 def _wrong_iterations(key_path: str, experiment: Experiment) -> Iterator[str]:
-    horizons = _horizons(experiment)
-    for horizon in horizons:
-        if lines := list(integer_errors(f"{key_path}.horizon", horizon, 1)):
-            yield from lines
-            return
-    if experiment.iterations != "all":
-        for t in experiment.iterations:
-            if not 1 <= t <= max(horizons):
-                expectation = f"a whole number >= 1 and within the horizon, {max(horizons)}"
-                yield f"{key_path}.iterations: found {t}, expected {expectation}"
+    horizon = max(_horizons(experiment))
+    for t in experiment.iterations if experiment.iterations != "all" else ():
+        if t > horizon:
+            yield f"{key_path}.iterations: found {t}, expected at most the horizon, {horizon}"
 
 
 def _wrong_intermediate_measures(key_path: str, experiment: Experiment) -> Iterator[str]:
@@ -302,9 +289,7 @@ def _wrong_where(
             elif not isinstance(value, list):
                 yield from _wrong_run_or_iteration(f"{key_path}.{name}", name, value, experiment)
             continue
-        grid = list(experiment.axes[name].values)
-        for reduced in experiment.scales.values():
-            grid += reduced.axes.get(name, [])
+        grid = [*experiment.axes[name].values, *experiment.smoke.axes.get(name, [])]
         # Elsewhere than in tables, a list is a range.
         for axis_value in value if rows else () if isinstance(value, list) else (value,):
             yield from _not_among(f"{key_path}.{name}", axis_value, [*dict.fromkeys(grid)])
@@ -319,7 +304,7 @@ def _wrong_run_or_iteration(
     elif name == "run" and not 0 <= value < experiment.runs:
         yield f"{key_path}: found {value}, expected one of 0 to {experiment.runs - 1}"
     elif name == "t":
-        horizons = [h for h in _horizons(experiment) if arguments.is_whole(h)]
+        horizons = _horizons(experiment)
         if experiment.iterations == "all":
             measured, allowed = range(1, max(horizons) + 1), [f"1 to {max(horizons)}"]
         else:
@@ -360,23 +345,11 @@ def _wrong_claim(key_path: str, claim: Claim, paper: Paper) -> Iterator[str]:
 # --- Settings -------------------------------------------------------------------------------------
 
 
-def integer_errors(key: str, value: Any, minimum: int, maximum: int | None = None) -> Iterator[str]:
-    """Yield an error line if a value is not an integer in a range, by default without upper end."""
-    expectation = f"a whole number >= {minimum}" + (f" and <= {maximum}" if maximum else "")
-    if not arguments.is_whole(value) or value < minimum or (maximum and value > maximum):
-        yield f"{key}: found {representation(value)}, expected {expectation}"
-
-
-def wrong_horizon(horizon: Any) -> Iterator[str]:
-    """Yield an error line if a horizon is not an integer from 1 to the allowed maximum."""
-    yield from integer_errors("horizon", horizon, 1, MAX_SIZES["horizon"])
-
-
 def require_settings(cell: Mapping[str, Any]) -> None:
     """Raise :class:`InvalidInput` with one line per error if the settings of a cell are invalid."""
-    lines = [*integer_errors("seed", cell["seed"], 0)]
-    lines += integer_errors("runs", cell["runs"], 1, MAX_SIZES["runs"])
-    if lines := lines or [line for *_, line in wrong_settings(cell)]:
+    arguments.whole("seed", cell["seed"], 0)
+    arguments.whole("runs", cell["runs"], 1, MAX_SIZES["runs"])
+    if lines := [line for *_, line in wrong_settings(cell)]:
         raise Refused(lines)
 
 
@@ -389,23 +362,23 @@ class SettingError(NamedTuple):
 
 
 def wrong_settings(cell: Mapping[str, Any]) -> list[SettingError]:
-    """Return the errors in the settings of a cell, each error once."""
-    algorithm = algorithms.load(cell["algorithm"])
-    errors = [
-        SettingError(setting, part, line)
-        for part, check in PARTS.items()
-        for setting in _distinct(cell["settings"], part)
-        for line in dict.fromkeys(check(algorithm, setting[part]))
-    ]
-    return errors or [
-        SettingError(setting, part, line)
-        for part, other_part, check in PAIRS
-        for setting in _distinct(cell["settings"], part, other_part)
-        for line in check(cell["algorithm"], setting)
-    ]
+    """Return the errors in the settings of a cell, at most one per value of a part."""
+    name = cell["algorithm"]
+    for checks in (PARTS, PAIRS):
+        errors = [
+            SettingError(setting, parts[0], message)
+            for parts, check in checks.items()
+            for setting in _distinct(cell["settings"], parts)
+            if (message := _message_of(partial(check, name, *(setting[part] for part in parts))))
+        ]
+        if errors:
+            return errors
+    return []
 
 
-def _distinct(settings: Iterable[Mapping[str, Any]], *parts: str) -> list[Mapping[str, Any]]:
+def _distinct(
+    settings: Iterable[Mapping[str, Any]], parts: Sequence[str]
+) -> list[Mapping[str, Any]]:
     """Return the first of all settings that are equal in some parts."""
     distinct: dict[str, Mapping[str, Any]] = {}
     for setting in settings:
@@ -413,103 +386,82 @@ def _distinct(settings: Iterable[Mapping[str, Any]], *parts: str) -> list[Mappin
     return list(distinct.values())
 
 
-def _wrong_budget(_: type[Algorithm], budget: Mapping[str, Any]) -> Iterator[str]:
-    yield from _messages_of(partial(Budget, **budget))
-
-
-def _wrong_network(_: type[Algorithm], network: Mapping[str, Any]) -> Iterator[str]:
-    lines = list(integer_errors("network.agents", network["agents"], 1, MAX_SIZES["agents"]))
-    yield from lines or _messages_of(partial(networks.require_buildable, **network))
-
-
-def _wrong_problem(built: type[Algorithm], problem: Mapping[str, Any]) -> Iterator[str]:
-    values = dict(problem)
+def _message_of(check: Callable[[], object]) -> str:
+    """Return the message of the error that a check raises, or an empty text."""
     try:
-        kind = problems.class_of(problem["name"])
+        check()
     except InvalidInput as error:
-        yield str(error)
-        return
-    if missing := [name for name in built.needs if not kind.offers(name)]:
-        expected = f"a problem with {', '.join(missing)}"
-        yield f"problem.name: found {problem['name']!r}, expected {expected}"
-    parameters = _parameters_of_problem(values.pop("name"))
-    for name, parameter in parameters.items():
-        if parameter.default is parameter.empty and name not in values:
-            yield f"problem.{name}: missing, expected a value"
-    yield from _unknown("problem", parameters, values)
-    known = [None, synthetic.NAME, *PREPARATIONS]
-    yield from _not_among("problem.prepared", values.get("prepared"), known)
-    for name, rule in rules_of(problems.load(problem["name"]).build).items():
-        if name in values and not rule.allows(values[name]):
-            value = representation(values[name])
-            yield f"problem.{name}: found {value}, expected {rule.expected}"
+        return str(error)
+    except (TypeError, ValueError, ArithmeticError, AttributeError, LookupError) as error:
+        return " ".join(str(error).split())
+    return ""
 
 
-@cache
-def _parameters_of_problem(problem: str) -> dict[str, Parameter]:
-    """Return the parameters of a problem that a configuration may set."""
-    _, _, *parameters = signature(problems.load(problem).build).parameters.items()
-    return dict(parameters)
+def require_horizon(horizon: Any) -> None:
+    """Raise :class:`InvalidInput` unless a horizon is a whole number in the allowed range."""
+    arguments.whole("horizon", horizon, 1, MAX_SIZES["horizon"])
 
 
-PARTS: dict[str, Callable[[type[Algorithm], Any], Iterable[str]]] = {
-    "problem": _wrong_problem,
-    "network": _wrong_network,
-    "budget": _wrong_budget,
-    "horizon": lambda _, horizon: wrong_horizon(horizon),
-    "algorithm": lambda built, values: _messages_of(partial(built, **values)),
-}
-"""Part of a setting to the check of its values."""
+def _require_network(network: Mapping[str, Any]) -> None:
+    arguments.whole("network.agents", network["agents"], 1, MAX_SIZES["agents"])
+    networks.require_buildable(**network)
 
 
-def _wrong_delta(name: str, setting: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a line if the noise of a private algorithm needs a delta above 0.
+def _require_problem(algorithm: str, problem: Mapping[str, Any]) -> None:
+    name, kind = problem["name"], problems.class_of(problem["name"])
+    needs = algorithms.load(algorithm).needs
+    missing = [quantity for quantity in needs if not kind.offers(quantity)]
+    require(not missing, "problem.name", name, f"a problem with {', '.join(missing)}")
+    values = {key: value for key, value in problem.items() if key != "name"}
+    require_allowed(problems.load(name).build, values)
+    if "prepared" in problem:
+        known = (synthetic.NAME, *PREPARATIONS)
+        arguments.choice("problem.prepared", problem["prepared"], known)
+
+
+def _require_delta(name: str, budget: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+    """Refuse delta = 0 if the noise of a private algorithm needs a delta above 0.
 
     The noise is calibrated for the small example of the algorithm, without the data of the setting.
     """
-    budget = Budget(**setting["budget"])
-    if not budget.private or budget.delta > 0 or issubclass(algorithms.load(name), Analysis):
+    epsilon, delta = budget["epsilon"], budget["delta"]
+    algorithm = algorithms.load(name)
+    if delta > 0 or math.isinf(epsilon) or issubclass(algorithm, Analysis):
         return
+    example = _example(name)
+
+    def message(delta: float) -> str:
+        arguments = Budget(epsilon, delta), example.problem, example.network, example.horizon
+        return _message_of(lambda: algorithm(**values).calibrate(*arguments))
+
+    is_needed = message(0.0) and not message(SMALL_DELTA)
+    expected = f"a number in (0, 1), as the noise of {name} needs it"
+    require(not is_needed, "budget.delta", 0, expected)
+
+
+@cache
+def _example(algorithm: str) -> Any:
+    """Return the small example of an algorithm."""
     from private_consensus.audits.examples import examples
 
-    (example,) = examples(name)
-    algorithm = algorithms.load(name)(**setting["algorithm"])
-
-    def refusals(delta: float) -> list[str]:
-        arguments = example.problem, example.network, example.horizon
-        return _messages_of(lambda: algorithm.calibrate(Budget(budget.epsilon, delta), *arguments))
-
-    if refusals(0.0) and not refusals(SMALL_DELTA):
-        yield f"budget.delta: found 0, expected a number in (0, 1), as the noise of {name} needs it"
+    return examples(algorithm)[0]
 
 
-def _too_few_records(_: str, setting: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a line if a problem distributes fewer records than there are agents."""
-    problem, agents = setting["problem"], setting["network"]["agents"]
+def _require_records(_: str, problem: Mapping[str, Any], network: Mapping[str, Any]) -> None:
+    """Refuse numbers of agents and records for which the data set has too few records."""
     check = getattr(problems.load(problem["name"]), "require_records", None)
-    if check is not None and "records" in problem:
-        yield from _messages_of(partial(check, agents, problem["records"]))
+    if check and "records" in problem and problem.get("prepared") in PREPARATIONS:
+        check(network["agents"], problem["records"], PREPARATIONS[problem["prepared"]].records)
 
 
-PAIRS: tuple[tuple[str, str, Callable[[str, Mapping[str, Any]], Iterator[str]]], ...] = (
-    ("budget", "algorithm", _wrong_delta),
-    ("problem", "network", _too_few_records),
-)
+Checks = dict[tuple[str, ...], Callable[..., object]]
+PARTS: Checks = {
+    ("problem",): _require_problem,
+    ("network",): lambda _, network: _require_network(network),
+    ("budget",): lambda _, budget: Budget(**budget),
+    ("horizon",): lambda _, horizon: require_horizon(horizon),
+    ("algorithm",): lambda name, values: algorithms.load(name)(**values),
+}
+"""Part of a setting to the check of its values."""
+PAIRS: Checks = {("budget", "algorithm"): _require_delta, ("problem", "network"): _require_records}
 """Checks of a pair of parts of a setting, whose errors name the first part."""
-
-
-def _messages_of(make: Callable[[], object]) -> list[str]:
-    """Return the messages of the errors that a constructor raises."""
-    try:
-        make()
-    except InvalidInput as error:
-        return [str(error)]
-    except (TypeError, ValueError, ArithmeticError, AttributeError, LookupError) as error:
-        return [" ".join(str(error).split())]
-    return []
-
-
-def _unknown(section: str, allowed: Iterable[str], values: Mapping[str, Any]) -> Iterator[str]:
-    for name in sorted(set(values).difference(allowed)):
-        expectation = f"one of {', '.join(sorted(allowed)) or 'none'}"
-        yield f"{section}: found {representation(name)}, expected {expectation}"

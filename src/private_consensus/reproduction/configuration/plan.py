@@ -21,29 +21,27 @@ from private_consensus.core import algorithms, lower_bounds, problems
 
 from ..claims import Claim, differences
 from ..claims.schema import value_of
-from .checks import PARTS, expected, wrong_horizon, wrong_references, wrong_settings
+from .checks import require_horizon, wrong_references, wrong_settings
 from .conditions import conditions_of, setting_of
-from .papers import read_paper
 from .schema import (
-    SCALES,
-    SMOKE,
     Config,
     ConfigurationError,
     Experiment,
     Figure,
     Paper,
-    Scale,
+    Smoke,
     Style,
     Table,
     TunedParameters,
+    read_paper,
     read_yaml,
     resolve_delta,
 )
 
+SECTIONS = ("problem", "network", "budget", "horizon", "algorithm")
+"""Sections of a setting."""
 NUMBERED = re.compile(r"Figure \w")
 """Start of the title of a figure that is numbered in its paper."""
-RESERVED = "reference"
-"""Folder of the published results, whose name no scale may have."""
 
 
 @dataclass(frozen=True)
@@ -231,7 +229,6 @@ def load(config: Mapping[str, Any], *folders: Path) -> Plan:
         for file in filter(Path.exists, files)
         for name, style in read_yaml(file).items()
     }
-    lines += list(_wrong_scales(checked.scale, papers))
     lines += list(_taken_names(papers))
     for paper in papers.values():
         lines += list(_missing_styles(paper, styles))
@@ -276,17 +273,21 @@ def _taken_names(papers: Mapping[str, Paper]) -> Iterator[str]:
 
 def _wrong_cells(plan: Plan) -> Iterator[str]:
     """Yield one line per error in the settings of a cell."""
+    yielded: set[tuple[str, str]] = set()
     for experiment, algorithm in plan.cells():
         paper = plan.papers[plan.paper_of(experiment)]
         key_path = f"experiments.{experiment}.algorithms.{algorithm}"
         try:
-            errors = list(wrong_settings(plan.cell(experiment, algorithm)))
+            errors = wrong_settings(plan.cell(experiment, algorithm))
         except ConfigurationError as error:
             yield from (paper.located(f"{key_path}{line}") for line in error.lines)
             continue
         for setting, part, line in errors:
-            point = _point_text(paper.experiments[experiment], setting, part)
-            yield paper.located(f"{key_path}{point}.{line}")
+            # Algorithms of one experiment share errors of the problem, network and budget.
+            if (experiment, line) not in yielded:
+                point = _point_text(paper.experiments[experiment], setting, part)
+                yield paper.located(f"{key_path}{point}.{line}")
+            yielded.add((experiment, line))
 
 
 def _point_text(experiment: Experiment, setting: Mapping[str, Any], part: str) -> str:
@@ -327,7 +328,7 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
     """Expand one algorithm of an experiment to a cell with all its settings."""
     grids, reduced = _reduced(experiment, config.scale)
     restriction = experiment.intermediate_measures
-    parts = experiment.model_dump(include=set(PARTS) - {"algorithm"}, exclude_none=True)
+    parts = experiment.model_dump(include={*SECTIONS} - {"algorithm"}, exclude_none=True)
     base = {**parts, "algorithm": {}}
     settings = []
     for variant, variant_model in experiment.algorithms[algorithm].items():
@@ -399,19 +400,15 @@ def _groups(experiment: Experiment, algorithm: str) -> dict[str, str]:
     return {key: name for key, name in names.items() if name is not None}
 
 
-def _reduced(experiment: Experiment, scale: str) -> tuple[dict[str, list], Scale]:
+def _reduced(experiment: Experiment, scale: str) -> tuple[dict[str, list], Smoke]:
     """Return the values of each axis at a scale, and the other changes of the scale."""
-    reduced = experiment.scales.get(scale, Scale())
+    reduced = experiment.smoke if scale == "smoke" else Smoke()
     grids = {key: list(axis.values) for key, axis in experiment.axes.items()}
     return grids | {key: list(values) for key, values in reduced.axes.items()}, reduced
 
 
 def _iterations(experiment: Experiment, settings: list[dict[str, Any]]) -> list[int]:
     if experiment.iterations == "all":
-        for setting in settings:
-            for line in wrong_horizon(setting["horizon"]):
-                point = _point_text(experiment, setting, "horizon")
-                raise ConfigurationError([f"{point}.{line}"])
         return list(range(1, max(setting["horizon"] for setting in settings) + 1))
     return list(experiment.iterations)
 
@@ -421,10 +418,13 @@ def _patched(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
     patched = base
     for path, value in changes.items():
         keys = path.split(".")
-        require(keys[0] in PARTS, "set", path, f"one of {', '.join(PARTS)}, or a key of these")
+        require(
+            keys[0] in SECTIONS, "set", path, f"one of {', '.join(SECTIONS)}, or a key of these"
+        )
         patched = _with(patched, path, keys, value)
     for key in ("problem", "network", "budget"):
         require(isinstance(patched[key], dict), key, patched[key], "a mapping")
+    require_horizon(patched["horizon"])
     delta = resolve_delta(
         patched["budget"]["delta"],
         agents=patched["network"]["agents"],
@@ -440,29 +440,6 @@ def _with(section: Any, path: str, keys: list[str], value: Any) -> dict[str, Any
     if inner_keys:
         value = _with(section.get(key, {}), path, inner_keys, value)
     return {**section, key: value}
-
-
-def _wrong_scales(configured_scale: str, papers: Mapping[str, Paper]) -> Iterator[str]:
-    """Yield one line per scale that is unknown, or that an experiment does not define.
-
-    An experiment that does not define a scale would run at full size.
-    """
-    declared = [scale for paper in papers.values() for scale in paper.scales]
-    if configured_scale not in (*SCALES, *declared):
-        yield expected("scale", configured_scale, (*SCALES, *declared))
-    for paper in papers.values():
-        for scale in sorted({*paper.scales} & {*SCALES, RESERVED}):
-            yield paper.located(f"scales: {scale!r} is a predefined name; choose another name")
-        used = {
-            f"experiments.{name}.scales": set(e.scales) for name, e in paper.experiments.items()
-        }
-        for path, scales in used.items():
-            for scale in sorted(set(paper.scales) - scales):
-                line = f"{path}.{scale}: missing, expected the changes at this scale"
-                yield paper.located(line)
-        for path, scales in used.items():
-            for scale in sorted(scales - {SMOKE, *paper.scales}):
-                yield paper.located(expected(path, scale, (SMOKE, *paper.scales)))
 
 
 def _missing_styles(paper: Paper, styles: Mapping[str, Style]) -> Iterator[str]:

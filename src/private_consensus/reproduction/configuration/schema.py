@@ -1,18 +1,20 @@
 """Define the keys and values of the configuration; unknown keys are errors.
 
 A file of ``config/papers`` is a :class:`Paper`, or a :class:`Part` of one. Its entries refer to
-shared entries by anchors and merge keys of YAML. :func:`.papers.read_paper` validates each
-file, and then replaces products and defaults: a complete figure has one panel per point of its
+shared entries by anchors and merge keys of YAML. :func:`read_paper` validates each file, and then
+replaces products and defaults: a complete figure has one panel per point of its
 grid, and each of its curves names its experiment.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -20,6 +22,7 @@ from pydantic import (
     ConfigDict,
     Field,
     PrivateAttr,
+    TypeAdapter,
     field_validator,
     model_serializer,
     model_validator,
@@ -28,7 +31,6 @@ from pydantic import (
 from private_consensus.common import yamls
 from private_consensus.common.errors import InvalidInput, Refused, arguments, require
 from private_consensus.common.fields import (
-    TEXT_NUMBER,
     BatchSize,
     FileEntry,
     Flag,
@@ -45,13 +47,14 @@ from private_consensus.common.fields import (
     Strict,
     Values,
     Whole,
+    formatted,
+    measure_text,
     quoted,
     split_method,
     validate,
 )
 from private_consensus.core import algorithms, problems
 from private_consensus.core.graphs import GRAPHS
-from private_consensus.core.networks import MIXINGS
 
 from ..claims import Claim
 from ..data import PREPARATIONS
@@ -59,11 +62,12 @@ from ..data import PREPARATIONS
 ConfigurationError = Refused
 """Error with one line per invalid key."""
 TOPOLOGIES = (*GRAPHS, "single")
-SMOKE = "smoke"
-SCALES = ("paper", SMOKE)
-"""Scales that always exist; a study may declare others. ``results/reference`` belongs to none of
-them: only publishing writes there."""
 MAX_ITERATIONS = 100_000
+ADDED = "_extra_"
+"""Part of the name of figures that are not figures of the paper."""
+SECTIONS = ("experiments", "figures", "tables", "claims")
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+V = TypeVar("V")
 
 
 def one_of(names: Sequence[str] | Callable[[], Sequence[str]]) -> Callable[[str], str]:
@@ -80,6 +84,14 @@ def one_of(names: Sequence[str] | Callable[[], Sequence[str]]) -> Callable[[str]
         return name
 
     return check
+
+
+def look_up(entries: Mapping[str, V], name: str, key_path: str) -> V:
+    """Return the entry with a name, or raise an error that lists all names."""
+    if name not in entries:
+        expected = ", ".join(entries) or "(none)"
+        raise ConfigurationError([f"{key_path}: found {name!r}, expected one of {expected}"])
+    return entries[name]
 
 
 Algorithm = Annotated[Slug, AfterValidator(one_of(algorithms.names))]
@@ -105,14 +117,6 @@ class BudgetConfig(Open):
     delta: Number | RecordsPower
     """Total delta of a run, in [0, 1); 0 means pure DP."""
 
-    @field_validator("delta", mode="before")
-    @classmethod
-    def _probability(cls, delta):
-        is_probability = isinstance(delta, int | float) and 0 <= delta < 1
-        if not is_probability and not isinstance(delta, Mapping | RecordsPower):
-            raise ValueError(f"expected a number in [0, 1) ({TEXT_NUMBER})")
-        return delta
-
 
 class ProblemConfig(Open):
     """Optimisation problem; keys that are not listed are parameters of the problem."""
@@ -130,18 +134,10 @@ class NetworkConfig(Open):
     """Family of the graph, such as ring or erdos_renyi."""
     agents: Positive
     """Number of agents."""
-    weights: Annotated[str, AfterValidator(one_of(tuple(MIXINGS)))] = "laplacian"
+    weights: str = "laplacian"
     """Rule for the weights of the mixing matrix."""
-    probability: Number | None = Field(default=None, gt=0, le=1)
+    probability: Number | None = None
     """Probability of each edge of an Erdos-Renyi graph."""
-
-    @field_validator("agents")
-    @classmethod
-    def _one_agent_or_several(cls, agents, info):
-        single = info.data.get("name") == "single"
-        if single != (agents == 1):
-            raise ValueError("expected 1 for single" if single else "expected 2 or more")
-        return agents
 
 
 # --- Experiments ----------------------------------------------------------------------------------
@@ -255,22 +251,22 @@ def iterations_of(entries: Any) -> Any:
 
 
 Iterations = Annotated[
-    list[Whole],
+    list[Positive],
     BeforeValidator(iterations_of, json_schema_input_type=list[Whole | Span]),
 ]
 
 
-class Scale(FileEntry):
-    """Changes of an experiment at a smaller scale."""
+class Smoke(FileEntry):
+    """Changes of an experiment at the smoke scale."""
 
     runs: Positive | None = None
     """Number of Monte-Carlo runs."""
     runs_per_batch: BatchSize | None = None
     """Number of runs that are computed together."""
     axes: dict[str, list[Number | Whole | str]] = {}
-    """Values of axes at this scale, by axis."""
+    """Values of axes, by axis."""
     set: dict[str, Any] = {}
-    """Other values at this scale by dotted path, such as {horizon: 100}."""
+    """Other values by dotted path, such as {horizon: 100}."""
 
 
 class IntermediateMeasures(FileEntry):
@@ -331,8 +327,8 @@ class Experiment(FileEntry):
     paper_values: dict[str, Any] = {}
     """Values that the paper states for parameters, by dotted path, such as {network.agents: 10}.
     Claims name each parameter that was tested at other values only."""
-    scales: dict[str, Scale] = {}
-    """Reductions of the experiment by name of the smaller scale, such as smoke."""
+    smoke: Smoke = Smoke()
+    """Fewer runs, shorter grids and smaller sizes at the smoke scale."""
 
 
 # --- Figures --------------------------------------------------------------------------------------
@@ -388,7 +384,7 @@ class Curve(CurveKeys):
     def _from_method(cls, content):
         return split_method({"method": content} if isinstance(content, str) else content)
 
-    def complete(self, panel: PanelKeys, key_path: str) -> Iterator[Curve]:
+    def complete(self, panel: PanelKeys, file: Part, key_path: str) -> Iterator[Curve]:
         """Yield one complete curve per point of the grid."""
         for curve in self.product(key_path):
             curve = curve.inherit(panel, CurveKeys.model_fields)
@@ -401,11 +397,12 @@ class Curve(CurveKeys):
             quantity, metric = curve.measure
             if "measure" not in self.model_fields_set | self.grid.keys():
                 quantity, metric = curve.quantity or quantity, curve.metric or metric
-            yield curve.model_copy(update={
+            curve = curve.model_copy(update={
                 "measure": (quantity, metric),
                 "experiment": curve.experiment or panel.experiments.get(curve.method, ""),
                 "style": curve.style or curve.variant,
             })  # fmt: skip
+            yield _interpreted(curve, curve.experiment or panel.experiment, file, key_path)
 
 
 def listed(content: Any) -> Any:
@@ -471,7 +468,7 @@ class Panel(PanelKeys):
         omitted = {*CurveKeys.model_fields, "experiments"}
         return {key: value for key, value in dump(self).items() if key not in omitted}
 
-    def complete(self, figure: Figure, key_path: str) -> Iterator[Panel]:
+    def complete(self, figure: Figure, file: Part, key_path: str) -> Iterator[Panel]:
         """Yield one complete panel per point of the grid, with the keys of its figure."""
         for panel in self.product(key_path):
             where = {**figure.where, **panel.where}
@@ -481,9 +478,16 @@ class Panel(PanelKeys):
                 expected = "an experiment, and either x and curves, or graph: true"
                 raise Refused([f"{key_path}: expected {expected}"])
             curves = [
-                c for curve in panel.curves for c in curve.complete(panel, f"{key_path}.curves")
+                complete
+                for curve in panel.curves
+                for complete in curve.complete(panel, file, f"{key_path}.curves")
             ]
-            yield panel.model_copy(update={"curves": curves})
+            measure = measure_text(panel.measure) if panel.measure else ""
+            yield panel.model_copy(update={
+                "curves": curves,
+                "x_title": panel.x_title or file.titles.get(panel.x, panel.x),
+                "y_title": panel.y_title or file.titles.get(measure, ""),
+            })  # fmt: skip
 
 
 class Figure(PanelKeys):
@@ -507,6 +511,26 @@ class Figure(PanelKeys):
             key: value for key, value in dump(self).items() if key not in PanelKeys.model_fields
         }
 
+    def complete(self, name: str, file: Part) -> Figure:
+        """Return the figure with complete panels and caption.
+
+        ``name`` is the experiment of a figure that names none.
+        """
+        key_path = f"figures.{name}"
+        figure = self
+        if not self.experiment and name in file.experiments:
+            figure = self.model_copy(update={"experiment": name})
+        panels = [
+            panel for entry in self.panels for panel in entry.complete(figure, file, key_path)
+        ]
+        titles = [panel.title for panel in panels]
+        if repeated := sorted({title for title in titles if titles.count(title) > 1}):
+            expected = "expected a different title for each panel"
+            raise Refused([f"{key_path}.panels: {expected}; repeated: {repeated}"])
+        caption = formatted(self.caption, file.sentences, f"{key_path}.caption")
+        changes = {"panels": panels, "caption": caption, "added": ADDED in name}
+        return figure.model_copy(update=changes)
+
 
 # --- Tables ---------------------------------------------------------------------------------------
 
@@ -527,6 +551,23 @@ class TabulatedMethod(FileEntry):
     """Published numbers, one [row value, mean, standard deviation] per row."""
 
     _variant_of_method = model_validator(mode="before")(split_method)
+
+
+Entry = TypeVar("Entry", Curve, TabulatedMethod)
+
+
+def _interpreted(entry: Entry, experiment: str, file: Part, key_path: str) -> Entry:
+    """Return a curve or a row of a table with the interpretation of its variant."""
+    if entry.interpretation:
+        return entry
+    runs = look_up(file.experiments, experiment, f"{key_path}.experiment")
+    variants = {
+        f"{algorithm}.{name}": variant
+        for algorithm, by_name in runs.algorithms.items()
+        for name, variant in by_name.items()
+    }
+    variant = look_up(variants, f"{entry.method}.{entry.variant}", f"{key_path}.method")
+    return entry.model_copy(update={"interpretation": variant.interpretation})
 
 
 class Block(FileEntry):
@@ -562,6 +603,18 @@ class Table(FileEntry):
     """Number of runs over which the published means and standard deviations were computed."""
     blocks: Annotated[list[Block], Field(min_length=1)]
     """Blocks of rows, one experiment each."""
+
+    def complete(self, name: str, file: Part) -> Table:
+        """Return the table with interpretations of its methods and sentences in its caption."""
+        key_path = f"tables.{name}"
+        blocks = [
+            block.model_copy(update={"methods": [
+                _interpreted(method, block.experiment, file, key_path) for method in block.methods
+            ]})
+            for block in self.blocks
+        ]  # fmt: skip
+        caption = formatted(self.caption, file.sentences, f"{key_path}.caption")
+        return self.model_copy(update={"blocks": blocks, "caption": caption})
 
 
 YEAR = re.compile(r"\b(?:19|20)\d\d\b")
@@ -638,6 +691,15 @@ class Part(FileEntry):
     claims: dict[Name, Claim] = {}
     """Claims of the paper by name, each with its test."""
 
+    def complete(self) -> dict[str, dict[str, Any]]:
+        """Return the sections of the file with complete figures, tables and claims."""
+        return {
+            "experiments": self.experiments,
+            "figures": {name: entry.complete(name, self) for name, entry in self.figures.items()},
+            "tables": {name: entry.complete(name, self) for name, entry in self.tables.items()},
+            "claims": {n: claim.complete(f"claims.{n}") for n, claim in self.claims.items()},
+        }
+
 
 class Paper(Part):
     """File of ``config/papers``: a paper."""
@@ -646,19 +708,12 @@ class Paper(Part):
     """Title, authors and source."""
     parts: list[str] = Field(default=[], exclude=True)
     """Further files of the paper, without extension, in the folder with the paper's key."""
-    scales: list[Slug] = []
-    """Names of scales that a study defines in addition to smoke."""
-    _file: str = PrivateAttr("")
     _files: dict[str, str] = PrivateAttr(default_factory=dict)
-
-    def set_files(self, file: str, files: dict[str, str]) -> None:
-        """Set the file of the paper, and the file of each entry, such as ``figures.wang_fig1``."""
-        self._file, self._files = file, files
 
     def located(self, line: str) -> str:
         """Return an error line, which starts with a key path, after the name of its file."""
         entry = ".".join(re.split(r"[.:\[]", line, maxsplit=2)[:2])
-        return f"{self._files.get(entry, self._file)}: {line}"
+        return f"{self._files.get(entry, self._files['paper'])}: {line}"
 
 
 class Style(Strict):
@@ -691,8 +746,8 @@ class DataConfig(Strict):
 class Config(Strict):
     """``config/config.yaml``; ``config/smoke.yaml`` changes the scale."""
 
-    scale: Slug
-    """Sizes of the experiments: paper (as in the papers), smoke (small), or a scale of a study."""
+    scale: Literal["paper", "smoke"]
+    """Sizes of the experiments: paper (as in the papers) or smoke (small)."""
     seed: Whole = Field(ge=0)
     """Seed from which all random streams are derived."""
     papers: list[Slug] = Field(min_length=1)
@@ -702,6 +757,62 @@ class Config(Strict):
     """Number of Monte-Carlo runs of every experiment; default: the key `runs` of the experiment."""
     data: DataConfig = DataConfig()
     """Sources of the data sets."""
+
+
+def read_paper(path: Path) -> Paper:
+    """Read the file of a paper and its parts.
+
+    ``parts: [a, b]`` adds the content of ``<key>/a.yaml`` and ``<key>/b.yaml``. Anchors, titles and
+    sentences are local to one file. Claims are sorted by name.
+
+    Raises
+    ------
+    ConfigurationError
+        With one line per invalid key, and for a name that two parts define.
+    InvalidInput
+        If a part is missing.
+    """
+    sections: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
+    files = {"paper": os.path.relpath(path)}
+    with _located_in(path):
+        paper = validate(Paper, read_yaml(path))
+    for file in [path, *(path.with_suffix("") / f"{name}.yaml" for name in paper.parts)]:
+        with _located_in(file):
+            part = paper if file == path else validate(Part, read_yaml(file))
+            for section, entries in part.complete().items():
+                for repeated in sorted(sections[section].keys() & entries.keys()):
+                    message = f"the name is used in {files[f'{section}.{repeated}']}, too"
+                    raise ConfigurationError([f"{section}.{repeated}: {message}"])
+                sections[section] |= entries
+                files |= {f"{section}.{name}": os.path.relpath(file) for name in entries}
+    # Sorted by number, because an earlier part may contain claims with later numbers.
+    sections["claims"] = dict(sorted(sections["claims"].items()))
+    complete = paper.model_copy(update=sections)
+    complete._files = files
+    return complete
+
+
+@contextmanager
+def _located_in(file: Path) -> Generator[None]:
+    """Put the path of a file before each line of an error."""
+    try:
+        yield
+    except ConfigurationError as error:
+        lines = [f"{os.path.relpath(file)}: {line}" for line in error.lines]
+        raise ConfigurationError(lines) from None
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """Return the JSON schemas of ``config.yaml``, ``papers/*.yaml`` and ``styles.yaml``."""
+    models = {"config": Config, "paper": Paper, "styles": dict[str, Style]}
+    contents = {name: TypeAdapter(model).json_schema() for name, model in models.items()}
+    definitions = contents["paper"]["$defs"]
+    # Validators accept keys of a series in a test, and keys of a test in a variant of a claim.
+    keys = {name: definitions[name]["properties"] for name in ("Series", "Test")}
+    keys["Test"] |= keys["Series"]
+    definitions["TestedVariant"]["properties"] |= keys["Test"]
+    definitions["Claim"]["properties"] |= {key: keys["Test"][key] for key in ("series", "against")}
+    return {name: {"$schema": DRAFT} | content for name, content in contents.items()}
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

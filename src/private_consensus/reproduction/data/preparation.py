@@ -38,6 +38,8 @@ class Preparation:
         True to drop rows with a missing value.
     bias : bool
         True to append a column of ones before scaling.
+    records : int
+        Number of rows of the data set after preparation, without test images.
     because : str
         Experiments that use the preparation, and decisions on details that the paper omits.
     """
@@ -45,6 +47,7 @@ class Preparation:
     name: str
     dataset: str
     encoding: str
+    records: int
     scaling: str = "none"
     row_norm: str = "none"
     attributes: Sequence[str] = ()

@@ -14,6 +14,13 @@ from ...randomness import Streams
 from .objective import Coding, LogisticRegression
 
 
+def require_records(agents: int, records: int, rows: int) -> None:
+    """Refuse more records per agent than there are rows; one row remains for the test."""
+    largest = (rows - 1) // agents
+    expected = f"a whole number >= 1 and <= {largest}: {rows} rows for {agents} agents and a test"
+    require(1 <= records <= largest, "problem.records", records, expected)
+
+
 @validated
 def build(
     streams: Streams,
@@ -69,9 +76,7 @@ def build(
         If there are not enough rows, the norm of a row exceeds 1, or labels are coded otherwise.
     """
     rows = len(prepared.labels)
-    largest = (rows - 1) // agents
-    expected = f"a whole number >= 1 and <= {largest}: {rows} rows for {agents} agents and a test"
-    require(1 <= records <= largest, "problem.records", records, expected)
+    require_records(agents, records, rows)
     labels = np.asarray(prepared.labels).astype(float)
     require_each(np.abs(labels) == 1, "problem.prepared.labels", labels, ("row",), "-1 or 1")
     features = np.asarray(prepared.features)
