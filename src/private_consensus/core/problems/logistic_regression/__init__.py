@@ -8,7 +8,7 @@ with labels in {-1, +1} and rows :math:`\|z\|_2 \le 1`. With ``w = 1`` it is a s
 labels in {0, 1}: a record labelled 0 then has a constant loss and no influence.
 """
 
-from .builder import build
+from .builder import build, require_records
 from .metrics import METRICS
 from .objective import CODINGS, LogisticRegression
 
@@ -18,6 +18,7 @@ __all__ = [
     "METRICS",
     "LogisticRegression",
     "build",
+    "require_records",
 ]
 
 EXAMPLE = {"prepared": "adult-onehot104", "records": 1000, "ridge": 0.001, "box": 5.0}
