@@ -44,10 +44,9 @@ def made_up(plan, name) -> pl.DataFrame:
 
 def look_of(plan, name, frame) -> dict[str, tuple]:
     """Return colour and dash of each curve."""
-    styles = curve_styles(with_names(frame, plan.figure_styles(name)), plan.figure_styles(name))
-    return {
-        curve: (styles.colour[curve].upper(), tuple(styles.dash[curve])) for curve in styles.colour
-    }
+    styles = plan.figure_styles(name)
+    looks = curve_styles(with_names(frame, styles), styles)
+    return {curve: (colour.upper(), tuple(dash)) for curve, (colour, dash) in looks.items()}
 
 
 def panels_of(frame: pl.DataFrame) -> list[pl.DataFrame]:

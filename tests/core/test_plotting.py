@@ -1,4 +1,4 @@
-"""Test figures: logarithmic axes, labels of surrogate data, and byte-identical output."""
+"""Test figures: axes, labels of surrogate data, marks of guarantees, and drawings of one kind."""
 
 from itertools import pairwise
 
@@ -9,7 +9,6 @@ from altair.utils.schemapi import validate_jsonschema
 
 from private_consensus.reproduction import figures
 from private_consensus.reproduction.figures.curves import MOST_POINTS
-from private_consensus.reproduction.figures.drawings import save
 from private_consensus.reproduction.figures.observers import draw as draw_observers
 from private_consensus.reproduction.figures.repairs import draw as draw_repairs
 from private_consensus.reproduction.figures.theme import ALARM
@@ -85,20 +84,6 @@ def test_the_subtitle_of_a_figure_marks_surrogate_data(source, loud):
         [True] if loud else []
     )
     assert (title["subtitleColor"] == ALARM) == loud
-
-
-def test_a_figure_does_not_depend_on_figures_drawn_earlier(tmp_path):
-    """The renderer numbers clip paths and gradients consecutively within a process."""
-    mark, values = {"type": "rect", "clip": True}, [{"a": i, "b": 0.1 * i} for i in range(9)]
-    encoding = {"x": {"field": "a"}, "color": {"field": "b", "type": "quantitative"}}
-    chart = {"data": {"values": values}, "mark": mark, "encoding": encoding}
-    outputs = []
-    for name in ("first", "second"):
-        files = {kind: tmp_path / f"{name}.{kind}" for kind in ("svg", "png", "pdf")}
-        save(chart, **files, png_scale=0.5)
-        outputs.append({kind: file.read_bytes() for kind, file in files.items()})
-    assert outputs[0] == outputs[1]
-    assert b"url(#gradient_0)" in outputs[0]["svg"] and b"url(#clip0)" in outputs[0]["svg"]
 
 
 @pytest.mark.parametrize("series", ["", "T = 1"])

@@ -21,8 +21,6 @@ DECIMAL_RANGE = (1e-2, 1e4)
 """Range of absolute values that are written without a power of ten."""
 LABEL_DISTANCE = 4
 """Smallest distance between two labels in pixels."""
-LETTER = 0.025
-"""Width of a letter of a label, as a fraction of the length of the axis."""
 MIN_COMMON_FRACTION = 0.4
 """Smallest fraction of a common axis that each of its panels has to fill."""
 
@@ -53,11 +51,6 @@ class Extent:
             return 10 ** (log10(self.low) + fraction * (log10(self.high) - log10(self.low)))
         return self.low + fraction * (self.high - self.low)
 
-    def relative_length(self, extent: Extent) -> float:
-        """Return the length of another range, divided by the length of this range."""
-        scale = log10 if self.log else float
-        return (scale(extent.high) - scale(extent.low)) / (scale(self.high) - scale(self.low))
-
     @property
     def domain(self) -> list[float]:
         """Ends of the scale, including the strips."""
@@ -80,7 +73,6 @@ class Extent:
         ticks = sorted(set(values)) if tick_per_point else []
         ticks = ticks or (log_ticks if self.log else linear_ticks)(self.low, self.high)
         names = dict(zip(ticks, labels(ticks, log=self.log), strict=True))
-        names = self._spaced(names) if tick_per_point else names
         upper = {self.at(1 + STRIP / 2): strip_labels[0]} if self.above else {}
         lower = {self.at(-STRIP / 2): strip_labels[1]} if self.below else {}
         if upper:
@@ -103,16 +95,6 @@ class Extent:
         """Return the position of a value as a fraction of the length of the axis."""
         scale = log10 if self.log else float
         return (scale(value) - scale(self.low)) / (scale(self.high) - scale(self.low))
-
-    def _spaced(self, names: dict[float, str]) -> dict[float, str]:
-        """Omit labels that would overlap the label before them."""
-        spaced, end = {}, -1.0
-        for value, name in names.items():
-            position, half = self.place(value), LETTER * len(name) / 2
-            fits = position - half >= end
-            spaced[value] = name if fits else ""
-            end = position + half if fits else end
-        return spaced
 
 
 def extent(values: Iterable[float], *, log: bool, ends: Sequence[float] | None = None) -> Extent:
@@ -138,9 +120,8 @@ def common(extents: Sequence[Extent]) -> list[Extent]:
         extents[0], low=min(e.low for e in extents), high=max(e.high for e in extents),
         above=any(e.above for e in extents), below=any(e.below for e in extents),
     )  # fmt: skip
-    if all(union.relative_length(panel_extent) >= MIN_COMMON_FRACTION for panel_extent in extents):
-        return [union] * len(extents)
-    return list(extents)
+    fractions = [union.place(e.high) - union.place(e.low) for e in extents]
+    return [union] * len(extents) if min(fractions) >= MIN_COMMON_FRACTION else list(extents)
 
 
 def log_ticks(low: float, high: float) -> list[float]:

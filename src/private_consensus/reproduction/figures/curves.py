@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import log10
 from typing import Any
 
 import polars as pl
 
+from private_consensus.common.grouping import grouped
 from private_consensus.common.symbols import typeset
 
 from .axes import STRIP, Extent, common, extent
 from .captions import coinciding, marks
-from .figure_styles import CurveStyles, Styles, curve_styles, with_names
-from .specifications import field, named_data
-from .theme import HEIGHT, INK, WIDTH, finish
+from .figure_styles import Look, Styles, curve_styles, with_names
+from .theme import HEIGHT, INK, WIDTH, field, finish, named_data
 
 MOST_POINTS = 200
 """Largest number of points per curve; longer curves are thinned evenly."""
@@ -71,13 +71,12 @@ def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> dict[str, Any
     looks = curve_styles(points, styles)
     size = SINGLE_PANEL_SIZE if len(panels) == 1 else (WIDTH, HEIGHT)
     names = [set(panel.points["curve"]) for panel in panels]
-    is_shared = set(looks.colour) in names
+    is_shared = set(looks) in names
     width = (columns if is_shared else 1) * (size[0] + SIDE)
-    legends = [looks if is_shared else looks.of(curves) for curves in names]
-    charts = [
-        panel_chart(panel, styles, size, legend_of(list(styles.colour), width))
-        for panel, styles in zip(panels, legends, strict=True)
-    ]
+    charts = []
+    for panel, curves in zip(panels, names, strict=True):
+        drawn = {name: look for name, look in looks.items() if is_shared or name in curves}
+        charts.append(panel_chart(panel, drawn, size, legend_of(list(drawn), width)))
     beyond = any(_leaves_axis(panel.points) for panel in panels)
     notes = (
         figure["conditions"], figure["note"], coinciding(panels),
@@ -129,62 +128,39 @@ def on_axis(points: pl.DataFrame, y: Extent) -> pl.DataFrame:
 
     They are ``place``, ``exact`` (the finite value), ``infinite``, ``dot`` (the value of a point on
     the axis) and ``beyond`` (the position of other points in their strip). The ends of the band are
-    null for points beyond the axis.
+    null for points beyond the axis, and at most one axis length beyond the axis otherwise.
     """
-    value = pl.col("y").cast(float)
+    value, place = pl.col("y").cast(float), pl.col("place")
     position = pl.when(value < y.low).then(pl.lit(BELOW)).when(value > y.high).then(pl.lit(ABOVE))
     placed = points.with_columns(
-        place=position.otherwise(pl.lit(ON)), exact=_finite("y"), infinite=value.is_infinite()
-    )
-    placed = marked_beyond(placed, y)
-    drawn = pl.col("exact") > 0 if y.log else pl.col("exact").is_not_null()
-    floor = y.at(-1.0)
-    ends = {
-        end: pl.when(drawn & (pl.col("place") == ON)).then(
-            _finite(end).fill_null(floor if end == "low" else y.high)
-        )
-        for end in ("low", "high")
-    }
-    if y.log:
-        ends["low"] = pl.when(ends["low"].is_not_null()).then(
-            pl.max_horizontal(ends["low"], pl.lit(floor))
-        )
-    has_band = pl.col("low").is_not_null() & pl.col("high").is_not_null()
-    return placed.with_columns(
-        dot=pl.when(pl.col("place") == ON).then(pl.col("exact")),
-        **{end: pl.when(has_band).then(end_values) for end, end_values in ends.items()},
-    )
-
-
-def _finite(column: str) -> pl.Expr:
-    value = pl.col(column).cast(float)
-    return pl.when(value.is_finite()).then(value)
+        place=position.otherwise(pl.lit(ON)),
+        exact=pl.when(value.is_finite()).then(value),
+        infinite=value.is_infinite(),
+    ).with_columns(dot=pl.when(place == ON).then(pl.col("exact")))
+    has_band = pl.all_horizontal(pl.col("dot", "low", "high").is_not_null())
+    ends = pl.col("low", "high").cast(float).clip(y.at(-1.0), y.at(2.0))
+    return marked_beyond(placed.with_columns(pl.when(has_band).then(ends)), y)
 
 
 def _with_common_axes(panels: Sequence[Panel], columns: int) -> list[Panel]:
     """Set a common y axis for panels of one quantity, or for those in one row.
 
-    Panels whose curves would be too small on the common axis keep their own.
+    Panels whose curves would be too small on the common axis keep their own, and so do panels whose
+    range is configured.
     """
     compared = list(panels)
-    for indices in _groups_by_quantity(panels):
+    automatic = [i for i, panel in enumerate(panels) if panel.spec["y_domain"] is None]
+    quantities = grouped(
+        automatic, key=lambda i: (panels[i].spec["y_title"], panels[i].spec["log_y"])
+    )
+    for indices in quantities.values():
         shared = common([panels[i].y for i in indices])
         if shared[0] is not shared[-1]:
-            rows = [[i for i in indices if i // columns == row] for row in range(len(panels))]
-            shared = [y for row in rows if row for y in common([panels[i].y for i in row])]
+            rows = grouped(indices, key=lambda i: i // columns).values()
+            shared = [y for row in rows for y in common([panels[i].y for i in row])]
         for i, y in zip(indices, shared, strict=True):
             compared[i] = replace(panels[i], y=y, points=marked_beyond(panels[i].points, y))
     return compared
-
-
-def _groups_by_quantity(panels: Sequence[Panel]) -> list[list[int]]:
-    """Group panels by title and kind of y axis, except those whose range is configured."""
-    groups: dict[tuple, list[int]] = {}
-    for index, panel in enumerate(panels):
-        spec = panel.spec
-        if spec["y_domain"] is None:
-            groups.setdefault((spec["y_title"], spec["log_y"]), []).append(index)
-    return list(groups.values())
 
 
 def marked_beyond(points: pl.DataFrame, y: Extent) -> pl.DataFrame:
@@ -208,7 +184,7 @@ def marked_beyond(points: pl.DataFrame, y: Extent) -> pl.DataFrame:
 
 
 def panel_chart(
-    panel: Panel, looks: CurveStyles, size: tuple[int, int], legend: dict[str, Any]
+    panel: Panel, looks: Mapping[str, Look], size: tuple[int, int], legend: dict[str, Any]
 ) -> dict[str, Any]:
     """Build the chart of a panel: strips, bands, lines, points, values beyond the axis, title.
 
@@ -221,11 +197,12 @@ def panel_chart(
     y = field("y", title=typeset(spec["y_title"]), scale=y_scale,
               axis=panel.y.axis(strip_labels=_strip_labels(panel)))  # fmt: skip
 
-    def by_curve(look: Mapping[str, Any]) -> dict[str, Any]:
-        scale = {"domain": list(look), "range": list(look.values())}
+    def by_curve(values: Iterable[Any]) -> dict[str, Any]:
+        scale = {"domain": list(looks), "range": list(values)}
         return field("curve", "nominal", legend=legend, scale=scale)
 
-    base, data = {"x": x, "color": by_curve(looks.colour)}, _columns(points)
+    colours, dashes = zip(*looks.values(), strict=True)
+    base, data = {"x": x, "color": by_curve(colours)}, _columns(points)
 
     def layer(mark: dict[str, Any], **channels: Any) -> dict[str, Any]:
         return {"data": data, "mark": mark, "encoding": {**base, **channels}}
@@ -237,7 +214,7 @@ def panel_chart(
             y=field("low", scale=y_scale), y2={"field": "high"},
         ),
         layer(
-            {"type": "line", "strokeWidth": 1.8}, y=y, strokeDash=by_curve(looks.dash)
+            {"type": "line", "strokeWidth": 1.8}, y=y, strokeDash=by_curve(map(list, dashes))
         ),
     ]  # fmt: skip
     if _dotted(points):

@@ -12,8 +12,6 @@ from typing import Any
 
 from private_consensus.common.provenance import atomic_write
 
-DIGITS = 6
-"""Significant digits of numbers in a specification."""
 PIXELS, MIN_SCALE = 1600, 1.5
 """Smallest width of a PNG in pixels, and smallest number of pixels per unit of the drawing."""
 COLOURS = 256
@@ -42,7 +40,7 @@ def save(
     The PNG has ``png_scale`` pixels per unit of the drawing. By default, it is at least ``PIXELS``
     wide.
     """
-    specification = json.dumps(rounded(chart), sort_keys=True, separators=(",", ":"))
+    specification = json.dumps(chart, sort_keys=True, separators=(",", ":"))
     drawing = svg_of(specification)
     scale = png_scale or max(MIN_SCALE, PIXELS / float(WIDTH.findall(drawing)[0]))
     for path, content in (
@@ -58,7 +56,7 @@ def svg_of(specification: str) -> str:
     """Convert a Vega-Lite specification to SVG without invisible marks."""
     import vl_convert
 
-    svg = HIDDEN.sub("", _renumbered(vl_convert.vegalite_to_svg(specification)))
+    svg = HIDDEN.sub("", vl_convert.vegalite_to_svg(specification))
     # The attribute ``opacity`` would create a separate group for each mark of the PDF.
     transparent = r'\1 fill-opacity="\2" stroke-opacity="\2"'
     return small_svg(OPACITY.sub(transparent, svg.replace(OPAQUE, "")))
@@ -77,15 +75,6 @@ def small_svg(svg: str) -> str:
 
 def _tenths(number: re.Match[str]) -> str:
     return f"{float(number[0]):.1f}"
-
-
-def _renumbered(svg: str) -> str:
-    """Number clip paths and gradients from 0; the renderer's numbers depend on earlier charts."""
-    order: dict[str, str] = {}
-    for kind in ("clip", "gradient_"):
-        names = dict.fromkeys(re.findall(rf'id="({kind}\d+)"', svg))
-        order |= {name: f"{kind}{position}" for position, name in enumerate(names)}
-    return re.sub(r"\b(?:clip|gradient_)\d+\b", lambda name: order.get(name[0], name[0]), svg)
 
 
 def png_of(svg: str, scale: float) -> bytes:
@@ -110,16 +99,3 @@ def pdf_of(svg: str) -> bytes:
         Path(folder, "drawing.svg").write_text(svg, encoding="utf-8")
         Path(folder, "page.typ").write_text(PAGE, encoding="utf-8")
         return typst.compile(str(Path(folder, "page.typ")), root=folder)
-
-
-def rounded(specification: Mapping[str, Any]) -> dict[str, Any]:
-    """Round the numbers in the data of a Vega-Lite specification to six significant digits."""
-    data = {
-        name: [{key: _rounded(value) for key, value in row.items()} for row in rows]
-        for name, rows in specification.get("datasets", {}).items()
-    }
-    return {**specification, "datasets": data} if data else dict(specification)
-
-
-def _rounded(value: Any) -> Any:
-    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value

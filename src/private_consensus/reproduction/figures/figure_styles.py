@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
-from private_consensus.common.errors import require
 from private_consensus.common.symbols import typeset
 
 from ..results.numbers import REFUTED, UNPROVEN
@@ -21,7 +19,8 @@ RAMP = ("#440154", "#472D7B", "#3B528B", "#2C728E", "#21918C", "#28AE80", "#5EB8
         "#E06A1B")  # fmt: skip
 """Colours of curves by value of an axis, from dark to bright, all legible on white."""
 
-DASHES = ((1, 0), (6, 3), (2, 2), (9, 3, 2, 3))
+SOLID = (1, 0)
+DASHES = (SOLID, (6, 3), (2, 2), (9, 3, 2, 3))
 """Solid, dashed, dotted, and dash-dotted lines."""
 
 MARKS = {REFUTED: " ‡", UNPROVEN: " †"}
@@ -30,94 +29,65 @@ VALUE = re.compile(r"^(.*?)([^,=]+ = [-+.\w]+)$")
 """Name of a curve that ends with the value of an axis, such as "noise, T = 10": text and value."""
 
 Styles = Mapping[str, Mapping[str, Any]]
-
-
-@dataclass
-class CurveStyles:
-    """Colour and dash of each curve, in the order of the legend."""
-
-    colour: dict[str, str] = field(default_factory=dict)
-    dash: dict[str, list[int]] = field(default_factory=dict)
-
-    def add(self, name: str, colour: str, dash) -> None:
-        """Set colour and dash of a curve, unless they are set already."""
-        self.colour.setdefault(name, colour)
-        self.dash.setdefault(name, list(dash) or [1, 0])
-
-    def of(self, names: Collection[str]) -> CurveStyles:
-        """Return the styles of some curves."""
-        return CurveStyles(
-            {name: colour for name, colour in self.colour.items() if name in names},
-            {name: dash for name, dash in self.dash.items() if name in names},
-        )
+Look = tuple[str, Sequence[int]]
+"""Colour and dash of a curve."""
 
 
 def with_names(points: pl.DataFrame, styles: Styles) -> pl.DataFrame:
     """Add the columns ``name`` and ``curve``, which is the displayed name.
 
     The column ``style`` becomes ``algorithm.style``. The name of a curve is its series, or else the
-    label of its style. A mark shows that the guarantee is refuted or not proven at one of its
-    points.
+    label of its style, without the title of the panel at its end. A mark shows that the guarantee
+    is refuted or not proven at one of its points.
     """
     labels = {name: style["label"] for name, style in styles.items()}
-    key = pl.format("{}.{}", pl.col("algorithm"), pl.col("style"))
-    label = key.replace_strict(labels, default=pl.col("style"))
+    style = pl.format("{}.{}", pl.col("algorithm"), pl.col("style"))
+    label = style.replace_strict(labels, default=pl.col("style"))
     name = pl.when(pl.col("series") == "").then(label).otherwise(pl.col("series"))
-    name = name.map_elements(typeset, return_dtype=pl.String)
-    marked = points.with_columns(style=key, name=name).with_columns(
-        # The title of the panel names the budget.
-        name=pl.struct("name", "panel").map_elements(
-            lambda row: row["name"].removesuffix(f", {typeset(row['panel'])}"),
-            return_dtype=pl.String,
-        )
-    )
+    name, panel = (text.map_elements(typeset, pl.String) for text in (name, pl.col("panel")))
+    named = points.with_columns(style=style, name=name.str.strip_suffix(pl.format(", {}", panel)))
     mark = pl.lit("")
     for guarantee, sign in reversed(MARKS.items()):
         has_guarantee = (pl.col("guarantee") == guarantee).any().over("algorithm", "name")
         mark = pl.when(has_guarantee).then(pl.lit(sign)).otherwise(mark)
-    return marked.with_columns(curve=pl.col("name") + mark)
+    return named.with_columns(curve=pl.col("name") + mark)
 
 
-def curve_styles(points: pl.DataFrame, styles: Styles) -> CurveStyles:
-    """Assign colour and dash to the curves of a figure.
+def curve_styles(points: pl.DataFrame, styles: Styles) -> dict[str, Look]:
+    """Assign colour and dash to the curves of a figure, in the order of the legend.
 
     A curve with the label of its style, or the only curve of its style, has this style in every
     figure. Two curves of one style (on test and training data, or at two budgets) have its colour
-    and different dashes. Curves for values of an axis have colours from dark to bright, from the
-    smallest value to the largest.
+    and different dashes; more than two have different colours. Curves for values of an axis have
+    colours from dark to bright, from the smallest value to the largest.
     """
-    curve_looks = CurveStyles()
-    labels = {style: typeset(look["label"]) for style, look in styles.items()}
-    pairs = points.select("style", "name", "curve", "series").unique(maintain_order=True).rows()
-    names_by_style = {
-        style: dict.fromkeys(name for pair_style, name, _, _ in pairs if pair_style == style)
-        for style, _, _, _ in pairs
+    looks: dict[str, Look] = {}
+    curves = points.select("style", "name", "curve", "series").unique(maintain_order=True)
+    next_colours = iter(OKABE_ITO * len(curves))
+    bases: dict[str, Mapping[str, Any]] = {
+        style: styles.get(style) or {"label": "", "colour": next(next_colours)}
+        for style in curves["style"].unique(maintain_order=True)
     }
-    unnamed = [style for style in names_by_style if style not in styles]
-    values = _ranks_along_axis({name: series for _, name, _, series in pairs if series})
-    for style, name, curve, _ in pairs:
-        base = styles.get(style, {})
-        # A curve without a configured style has the next colour.
-        next_colour = OKABE_ITO[unnamed.index(style) % len(OKABE_ITO)] if style in unnamed else None
-        base_colour = base.get("colour", next_colour)
+    on_axis = _looks_along_axis(
+        dict(curves.filter(pl.col("series") != "")["name", "series"].rows())
+    )
+    for style, name, curve, _ in curves.rows():
+        base = bases[style]
+        label = typeset(base["label"])
         # The curve with the label of the style comes first.
-        siblings = sorted(names_by_style[style], key=lambda name: name != labels.get(style))
-        if name == labels.get(style) or (len(siblings) == 1 and name not in values):
-            curve_looks.add(curve, base_colour, base.get("dash", ()))
-        elif name in values:
-            rank, count, dash = values[name]
-            curve_looks.add(curve, RAMP[round(rank * (len(RAMP) - 1) / max(count - 1, 1))], dash)
+        names = curves.filter(style=style)["name"].unique(maintain_order=True)
+        siblings = sorted(names, key=lambda sibling: sibling != label)
+        if name == label or (len(siblings) == 1 and name not in on_axis):
+            look = base["colour"], base.get("dash") or SOLID
+        elif name in on_axis:
+            look = on_axis[name]
         elif len(siblings) == 2:
-            curve_looks.add(curve, base_colour, DASHES[_dash_index(name, siblings)])
+            look = base["colour"], DASHES[_dash_index(name, siblings)]
         else:
-            index = siblings.index(name)
-            require(
-                index < len(OKABE_ITO), "panel.curves", len(siblings),
-                f"at most {len(OKABE_ITO)} curves of one style",
-            )  # fmt: skip
-            colours = [base_colour, *(colour for colour in OKABE_ITO if colour != base_colour)]
-            curve_looks.add(curve, colours[index], (1, 0))
-    return curve_looks
+            colours = [base["colour"], *(c for c in OKABE_ITO if c != base["colour"])]
+            look = colours[siblings.index(name)], SOLID
+        looks.setdefault(curve, look)
+    return looks
 
 
 def _dash_index(name: str, siblings: list[str]) -> int:
@@ -126,21 +96,21 @@ def _dash_index(name: str, siblings: list[str]) -> int:
     return int(name.endswith("training")) if any(training) else siblings.index(name)
 
 
-def _ranks_along_axis(series: Mapping[str, str]) -> dict[str, tuple[int, int, tuple[int, ...]]]:
-    """Return rank, number of values and dash of curves for values of an axis.
+def _looks_along_axis(series: Mapping[str, str]) -> dict[str, Look]:
+    """Return the looks of curves for values of an axis; none for fewer than three values.
 
-    The result is empty for fewer than three values. ``series`` maps the displayed names to the
-    names in the configuration, which contain numbers such as 0.001 instead of ``10⁻³``.
+    ``series`` maps the displayed names to the names in the configuration, which contain numbers
+    such as 0.001 instead of ``10⁻³``.
     """
-    matches = {name: VALUE.match(typed) for name, typed in series.items()}
-    values = sorted({match[2].strip() for match in matches.values() if match}, key=_number)
+    matches = {name: m for name, typed in series.items() if (m := VALUE.match(typed))}
+    values = sorted({match[2].strip() for match in matches.values()}, key=_number)
     if len(values) < 3:
         return {}
-    stems = list(dict.fromkeys(match[1] for match in matches.values() if match))
+    stems = list(dict.fromkeys(match[1] for match in matches.values()))
+    colours = [RAMP[round(i * (len(RAMP) - 1) / (len(values) - 1))] for i in range(len(values))]
     return {
-        name: (values.index(match[2].strip()), len(values), DASHES[stems.index(match[1]) % 4])
+        name: (colours[values.index(match[2].strip())], DASHES[stems.index(match[1]) % 4])
         for name, match in matches.items()
-        if match
     }
 
 
