@@ -83,8 +83,8 @@ def list_names(options: Namespace) -> int:
     contents = methods | problems_and_data
     emit(options, {title.replace(" ", "_"): rows for title, rows in contents.items()}, *output)
     collisions = algorithms.collisions()
-    for name, (used, *others) in collisions.items():
-        print_error(f"algorithm {name}: {used} is used, {', '.join(others)} is not")
+    for name, (used, *unused) in collisions.items():
+        print_error(f"algorithm {name}: {used} is used, {', '.join(unused)} is not")
     return 1 if collisions else 0
 
 

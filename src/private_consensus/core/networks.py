@@ -408,13 +408,13 @@ def _require_networkx(graph: Any) -> None:
     require(isinstance(graph, nx.Graph), "graph", type(graph).__name__, "a networkx.Graph")
     has_weights = any(data.get("weight", 1) != 1 for *_, data in graph.edges(data=True))
     drop = "networkx.Graph(graph.edges) to drop them, or Network with a mixing matrix"
-    for is_invalid, found, expected in (
+    for is_invalid, description, expected in (
         (len(graph) == 0, "a graph without nodes", "at least one node"),
         (graph.is_directed(), "a directed graph", "graph.to_undirected()"),
         (graph.is_multigraph(), "a multigraph", "a simple graph: networkx.Graph(graph)"),
         (has_weights, "edges with weights", drop),
     ):
-        require(not is_invalid, "graph", found, expected)
+        require(not is_invalid, "graph", description, expected)
 
 
 # --- Mixing weights and spectra of one graph, dense or sparse -------------------------------------

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from private_consensus.common.errors import InvalidInput, arguments
+from private_consensus.common.errors import arguments
 
 PURPOSES = ("data", "graph", "noise", "sampling")
 
@@ -82,10 +82,7 @@ class Streams(arguments.KnownKeywords):
         -------
         list of numpy.random.Generator
         """
-        arguments.choice("stream purpose", purpose, PURPOSES)
-        arguments.text("name", name)
-        group = self.groups.get(purpose, "")
-        return [generator(self.root, purpose, group, run, name) for run in self.runs]
+        return [self._generator(purpose, run, name) for run in self.runs]
 
     def shared(self, purpose: str, name: str = "") -> np.random.Generator:
         """Create one new generator that all runs share.
@@ -101,9 +98,11 @@ class Streams(arguments.KnownKeywords):
         -------
         numpy.random.Generator
         """
+        return self._generator(purpose, "all runs", name)
+
+    def _generator(self, purpose: str, run: int | str, name: str) -> np.random.Generator:
         arguments.choice("stream purpose", purpose, PURPOSES)
-        arguments.text("name", name)
-        return generator(self.root, purpose, self.groups.get(purpose, ""), "all runs", name)
+        return generator(self.root, purpose, self.groups.get(purpose, ""), run, name)
 
     def draw(self, purpose: str, law: str, shape: tuple[int, ...], name: str = "") -> np.ndarray:
         """Sample standardized random variables for every run.
@@ -124,8 +123,7 @@ class Streams(arguments.KnownKeywords):
         ndarray, shape ``(runs, *shape)``
         """
         arguments.choice("law", law, UNIT_LAWS)
-        shape, generators = _checked_shape(shape), self._some_generators(purpose, name)
-        return np.stack([UNIT_LAWS[law](g, shape) for g in generators])
+        return np.stack([UNIT_LAWS[law](g, shape) for g in self.generators(purpose, name)])
 
     def sequence(
         self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
@@ -151,7 +149,7 @@ class Streams(arguments.KnownKeywords):
         if not callable(law):
             arguments.choice("law", law, UNIT_LAWS)
         draw = UNIT_LAWS[law] if isinstance(law, str) else law
-        shape, generators = _checked_shape(shape), self._some_generators(purpose, name)
+        generators = self.generators(purpose, name)
         # Several iterations are sampled per call, since each call has a constant cost. The numbers
         # are unchanged.
         chunk_size = max(1, min(256, 4096 // max(1, int(np.prod(shape)))))
@@ -180,12 +178,6 @@ class Streams(arguments.KnownKeywords):
             yield CounterNormals(keys, counter, shape)
             counter += shape[0]
 
-    def _some_generators(self, purpose: str, name: str) -> list[np.random.Generator]:
-        """Return the generators of at least one run."""
-        if not self.runs:
-            raise InvalidInput("streams.runs", self.runs, "at least one run")
-        return self.generators(purpose, name)
-
 
 class CounterNormals(NamedTuple):
     """Standard normal noise of one iteration, computed when it is called.
@@ -212,9 +204,3 @@ def keys_of(streams: Streams, name: str = "") -> np.ndarray:
     """
     generators = streams.generators("noise", name)
     return np.stack([g.integers(0, 2**32, size=2, dtype=np.uint32) for g in generators])
-
-
-def _checked_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
-    expected = "a tuple of whole numbers >= 0"
-    arguments.instance("shape", shape, tuple | list, expected)
-    return tuple(arguments.whole("shape", length, 0) for length in shape)

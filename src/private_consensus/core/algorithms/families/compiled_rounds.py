@@ -113,8 +113,8 @@ def _steps(round_: Any, mixing: np.ndarray, scale: np.ndarray) -> list[rounds.St
         # The message of an agent is its model, which is mixed like those of the others.
         nothing = np.zeros(len(mixing))
         return [rounds.steps_of(mixing, nothing, scale[s], step[s]) for s in settings]
-    others, own = mixing * (1.0 - np.eye(len(mixing))), np.diagonal(mixing)
+    received, diagonal = mixing * (1.0 - np.eye(len(mixing))), np.diagonal(mixing)
     return [
-        rounds.steps_of(e[s] * others, (1.0 - e[s]) + e[s] * own, scale[s], step[s])
+        rounds.steps_of(e[s] * received, (1.0 - e[s]) + e[s] * diagonal, scale[s], step[s])
         for s in settings
     ]
