@@ -414,35 +414,25 @@ class _Recorder:
             if quantity in observables:
                 self._add(t, active, quantity, metric, observables[quantity])
         is_last = self.horizon[active] == t
-        self._measure_all(t, active, is_last, self.plan.measures, observables)
+        self._measure(t, active, is_last, self.plan.measures, observables)
         if t in self.plan.iterations:
             before_last = ~is_last & self.intermediate[active]
-            measures = self.plan.intermediate_measures
-            self._measure_all(t, active, before_last, measures, observables)
+            self._measure(t, active, before_last, self.plan.intermediate_measures, observables)
 
-    def _measure_all(self, t, active, mask, measures, observables) -> None:
+    def _measure(self, t, active, mask, measures, observables) -> None:
         """Measure the active settings of a mask."""
-        measured = np.flatnonzero(mask)
-        if not len(measured):
-            return
         for quantity, metric in measures:
-            if quantity in observables:
-                self._measure(
-                    t, active[measured], quantity, metric, observables[quantity][measured]
-                )
+            if quantity in observables and mask.any():
+                values = self._values(metric, observables[quantity][mask])
+                for index, numbers in zip(active[mask], values, strict=True):
+                    self.measured[index][t, quantity, metric] = numbers
 
     def _add(self, t, active, quantity, metric, array) -> None:
-        values = self._values(metric, array)
-        for index, numbers in zip(active, values, strict=True):
+        for index, numbers in zip(active, self._values(metric, array), strict=True):
             self.sums[index][quantity, metric] += numbers
             if self.horizon[index] == t:
                 mean = self.sums[index][quantity, metric] / t
                 self.measured[index][t, quantity, averaged(metric)] = mean
-
-    def _measure(self, t, active, quantity, metric, array) -> None:
-        values = self._values(metric, array)
-        for index, numbers in zip(active, values, strict=True):
-            self.measured[index][(t, quantity, metric)] = numbers
 
     def _values(self, metric, array) -> np.ndarray:
         values = array if metric == "value" else self.problem.measure(metric, array)

@@ -7,6 +7,7 @@ and categories are arguments, so that no public number depends on a record.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -344,8 +345,9 @@ def _table(data: Any) -> dict[str, np.ndarray]:
     require(isinstance(data, Mapping) or is_pandas, "data", type(data).__name__, SOURCES)
     pairs = [("" if _is_missing(name) else str(name), values) for name, values in data.items()]
     names = [name for name, _ in pairs]
-    # pandas invents the title "Unnamed: 0" for a column of row numbers.
-    is_titled = all(name.strip() and not name.startswith("Unnamed: ") for name in names)
+    # pandas invents "Unnamed: 0" for row numbers, polars "x_duplicated_0" for a second column "x".
+    invented = re.compile(r"\s*|Unnamed: .*|.*_duplicated_\d+")
+    is_titled = not any(map(invented.fullmatch, names))
     expected = "different titles of columns, as text; to_csv(index=False) omits row numbers"
     require(is_titled and len(set(names)) == len(names), "data", names, expected)
     table = {name: _column(name, values) for name, values in pairs}
@@ -357,12 +359,8 @@ def _table(data: Any) -> dict[str, np.ndarray]:
 
 def _read(path: str | Path) -> pl.DataFrame:
     """Return the table of a CSV file, whose name is no pattern."""
-    file = Path(path)
     try:
-        first = pl.read_csv(file, has_header=False, n_rows=1, infer_schema=False, glob=False)
-        titles = first.row(0)
-        require(len(set(titles)) == len(titles), "data", titles, "different titles of columns")
-        return pl.read_csv(file, glob=False, infer_schema_length=None)
+        return pl.read_csv(Path(path), glob=False, infer_schema_length=None)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise InvalidInput("data", str(path), f"a CSV file ({error})") from error
 
@@ -450,16 +448,9 @@ def _number(value: Any) -> float:
 
 def _within_norm(records: _Records, rows: np.ndarray, limit: float, clips: bool) -> np.ndarray:
     """Return the records; longer ones are scaled to the norm ``limit``, or refused."""
-    # The norm of a record may exceed the largest number, that of its multiple does not.
-    largest = np.abs(rows).max(axis=-1, keepdims=True)
-    multiples = rows / np.where(largest > 0, largest, 1.0)
-    lengths = np.linalg.norm(multiples, axis=-1, keepdims=True)
-    with np.errstate(over="ignore"):
-        norms = largest * lengths
-    if not clips:
-        expected = f"an l2 norm of at most {limit:g}, the bound; clip={limit:g} scales the record"
-        allowed = limit * (1 + tolerance_of(norms))
-        records.require((norms <= allowed)[:, 0], "norm", norms[:, 0], expected)
-        return rows
-    directions = multiples / np.where(lengths > 0, lengths, 1.0)
-    return np.where(norms > limit, directions * limit, rows)
+    norms = np.linalg.norm(rows, axis=-1)
+    if clips:
+        return rows / np.maximum(norms / limit, 1.0)[:, None]
+    expected = f"an l2 norm of at most {limit:g}, the bound; clip={limit:g} scales the record"
+    records.require(norms <= limit * (1 + tolerance_of(norms)), "norm", norms, expected)
+    return rows
