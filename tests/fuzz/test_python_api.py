@@ -24,9 +24,17 @@ from private_consensus.privacy import (
     Guarantee,
     Relation,
     Release,
-    SampledNoise,
     Sampling,
 )
+from private_consensus.privacy.accounting import gaussian_dp
+from private_consensus.privacy.conversions import (
+    gaussian_log_delta,
+    gaussian_rho,
+    laplace_rho,
+    pure_rho,
+)
+from private_consensus.privacy.sparse_vector import sparse_vector_release
+from private_consensus.privacy.subsampling import SampledNoise, noisy_sum
 
 NUMBERS = [0, 1, -1, 2, 0.5, 1.5, 1e-300, 1e300, 10**12, 10**30, 10**5000, math.inf, -math.inf,
            math.nan, True, np.float32(0.5), np.int64(3), Fraction(1, 3), 1 + 2j, 0.99]  # fmt: skip
@@ -65,7 +73,7 @@ CALLS = {
     NOISE.releases: {"sigma": 1.0, "count": 2},
     privacy.account: {"releases": PURE, "delta": 1e-5},
     privacy.epsilon: {"releases": PURE, "delta": 1e-5, "method": "zcdp"},
-    privacy.gaussian_dp: {"releases": PURE},
+    gaussian_dp: {"releases": PURE},
     privacy.analytic_gaussian_scale: {"budget": BUDGET, "sensitivity": 1.0},
     privacy.classical_gaussian_scale: {"budget": Budget(0.5, 1e-5), "sensitivity": 1.0},
     privacy.extended_gaussian_scale: {"budget": BUDGET, "sensitivity": 1.0},
@@ -76,23 +84,23 @@ CALLS = {
         "tolerance": 1e-6,
     },
     privacy.gaussian_delta: {"mu": 1.0, "epsilon": 1.0},
-    privacy.gaussian_log_delta: {"mu": 1.0, "epsilon": 1.0},
+    gaussian_log_delta: {"mu": 1.0, "epsilon": 1.0},
     privacy.gaussian_epsilon: {"mu": 1.0, "delta": 1e-5},
     privacy.gaussian_mu: {"epsilon": 1.0, "delta": 1e-5},
-    privacy.gaussian_rho: {"mu": 1.0},
-    privacy.laplace_rho: {"epsilon": 1.0},
-    privacy.pure_rho: {"epsilon": 1.0},
+    gaussian_rho: {"mu": 1.0},
+    laplace_rho: {"epsilon": 1.0},
+    pure_rho: {"epsilon": 1.0},
     privacy.zcdp_epsilon: {"rho": 1.0, "delta": 1e-5, "conversion": "cks"},
     privacy.zcdp_rho: {"epsilon": 1.0, "delta": 1e-5, "conversion": "cks"},
     privacy.deadline_batches: {"deadline": 0.4, "slowest": 10.0, "fastest": 90.0},
     privacy.fixed_batches: {"size": 3},
     privacy.noisy_mean: {"batches": BATCHES, "records": 10, "sampling": "poisson"},
-    privacy.noisy_sum: {"batches": BATCHES, "records": 10, "sampling": "poisson"},
+    noisy_sum: {"batches": BATCHES, "records": 10, "sampling": "poisson"},
     privacy.noisy_message: {
         "batches": BATCHES, "records": 10, "step": 0.1, "resolution": 0.1, "dim": 2, "clip": 1.0,
     },
     privacy.sparse_vector_scales: {"epsilon": 1.0, "sensitivity": 1.0, "count": 2},
-    privacy.sparse_vector_release: {
+    sparse_vector_release: {
         "sensitivity": 1.0, "threshold_scale": 1.0, "query_scale": 1.0, "count": 1, "tests": 3,
         "redrawn": "once",
     },
@@ -178,5 +186,5 @@ def test_the_loss_of_10_to_the_12_releases_is_bounded_within_the_time_limit(mech
     """The bound adds up mu^2/2 in zCDP and converts the sum to epsilon."""
     with soon():
         guarantee = privacy.account([Release(mechanism, 1.0, 1e8, count=10**12)], 1e-5)
-    rho = 10**12 * privacy.laplace_rho(1e-8)
+    rho = 10**12 * laplace_rho(1e-8)
     assert 0 < guarantee.epsilon <= privacy.zcdp_epsilon(rho, 1e-5) and guarantee.method != "pld"

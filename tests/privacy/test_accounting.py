@@ -8,17 +8,16 @@ from scipy.stats import binom, norm
 
 from private_consensus.common.errors import InvalidInput
 from private_consensus.privacy import (
-    METHODS,
     Guarantee,
     Release,
     Sampling,
     account,
     epsilon,
     gaussian_delta,
-    gaussian_dp,
     gaussian_epsilon,
     zcdp_epsilon,
 )
+from private_consensus.privacy.accounting import METHODS, gaussian_dp
 
 DELTA = 1e-5
 

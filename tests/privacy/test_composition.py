@@ -14,9 +14,9 @@ from private_consensus.privacy import (
     account,
     fixed_batches,
     gaussian_epsilon,
-    noisy_sum,
 )
 from private_consensus.privacy.accounting import LEVELS
+from private_consensus.privacy.subsampling import noisy_sum
 
 STEP = 2e-3
 OPTIMISTIC = {"pessimistic_estimate": False, "value_discretization_interval": STEP}

@@ -11,13 +11,11 @@ from private_consensus.privacy import (
     CONVERSIONS,
     gaussian_delta,
     gaussian_epsilon,
-    gaussian_log_delta,
     gaussian_mu,
-    laplace_rho,
-    pure_rho,
     zcdp_epsilon,
     zcdp_rho,
 )
+from private_consensus.privacy.conversions import gaussian_log_delta, laplace_rho, pure_rho
 
 MUS = st.floats(1e-4, 50)
 EPSILONS = st.floats(1e-3, 100)

@@ -13,9 +13,9 @@ from private_consensus.privacy import (
     calibrate,
     fixed_batches,
     gaussian_epsilon,
-    noisy_sum,
 )
 from private_consensus.privacy.loss_distributions import Pair, _distributions, _uneven_edges
+from private_consensus.privacy.subsampling import noisy_sum
 
 
 def sampled(sigma, count, rate, kind="poisson"):

@@ -26,11 +26,11 @@ from private_consensus.privacy import (
     fixed_batches,
     noisy_mean,
     noisy_message,
-    noisy_sum,
 )
 from private_consensus.privacy.loss_distributions import _distributions, _sampled
 from private_consensus.privacy.subsampling import (
     Batches,
+    noisy_sum,
     wang_balle_kasiviswanathan,
 )
 

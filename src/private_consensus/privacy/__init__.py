@@ -33,11 +33,9 @@ are in :mod:`private_consensus.privacy.event_bounds` and :mod:`private_consensus
 """
 
 from .accounting import (
-    METHODS,
     Guarantee,
     account,
     epsilon,
-    gaussian_dp,
 )
 from .budget import Budget, Relation
 from .calibration import (
@@ -52,24 +50,18 @@ from .conversions import (
     CONVERSIONS,
     gaussian_delta,
     gaussian_epsilon,
-    gaussian_log_delta,
     gaussian_mu,
-    gaussian_rho,
-    laplace_rho,
-    pure_rho,
     zcdp_epsilon,
     zcdp_rho,
 )
 from .releases import Release, Sampling
-from .sparse_vector import sparse_vector_release, sparse_vector_scales
+from .sparse_vector import sparse_vector_scales
 from .subsampling import (
     Batches,
-    SampledNoise,
     deadline_batches,
     fixed_batches,
     noisy_mean,
     noisy_message,
-    noisy_sum,
 )
 from .verdicts import (
     AUDIT_VERDICTS,
@@ -79,7 +71,6 @@ from .verdicts import (
     INCONCLUSIVE,
     NO_CLAIM,
     NOT_PROVEN,
-    VERDICTS,
     VIOLATED,
     verdict_of,
 )
@@ -91,17 +82,14 @@ __all__ = [
     "HOLDS",
     "HOLDS_BY_SLACK",
     "INCONCLUSIVE",
-    "METHODS",
     "NOT_PROVEN",
     "NO_CLAIM",
-    "VERDICTS",
     "VIOLATED",
     "Batches",
     "Budget",
     "Guarantee",
     "Relation",
     "Release",
-    "SampledNoise",
     "Sampling",
     "account",
     "analytic_gaussian_scale",
@@ -112,19 +100,12 @@ __all__ = [
     "extended_gaussian_scale",
     "fixed_batches",
     "gaussian_delta",
-    "gaussian_dp",
     "gaussian_epsilon",
-    "gaussian_log_delta",
     "gaussian_mu",
     "gaussian_noise_multiplier",
-    "gaussian_rho",
-    "laplace_rho",
     "laplace_scale",
     "noisy_mean",
     "noisy_message",
-    "noisy_sum",
-    "pure_rho",
-    "sparse_vector_release",
     "sparse_vector_scales",
     "verdict_of",
     "zcdp_epsilon",

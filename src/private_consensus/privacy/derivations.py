@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
 from .accounting import account, epsilon_by_method, gaussian_dp
 from .conversions import gaussian_mu
-from .releases import NORMS, Release
+from .releases import Release
 from .safe_digits import rounded_up
 
 METHODS = {
@@ -72,7 +70,7 @@ def derive(releases: Sequence[Release], delta: float, claimed: float) -> list[st
         conclusion(guarantee.epsilon, delta, claimed, guarantee.proven),
         "Releases of the agent with the largest privacy loss:",
     ]
-    lines += [f"  {_release_line(release)}" for release in releases] or ["  none"]
+    lines += [f"  {release}" for release in releases] or ["  none"]
     if not guarantee.proven:
         lines.append(f"Not proven: {guarantee.note or 'a sensitivity is assumed'}.")
     if math.isinf(guarantee.epsilon):
@@ -93,31 +91,6 @@ def derive(releases: Sequence[Release], delta: float, claimed: float) -> list[st
 def _method(name: str) -> str:
     text = METHODS[name]
     return text[0].upper() + text[1:]
-
-
-def _release_line(release: Release) -> str:
-    """Return mechanism, number, sensitivity, noise and loss of a release in one line."""
-    losses = release.losses()
-    number = len(losses) * release.count
-    columns = [f"{number} x {release.mechanism}"]
-    norm = NORMS[release.mechanism]
-    if norm is not None:
-        columns.append(f"{norm} sensitivity {_range(release.sensitivity)}")
-        columns.append(f"noise scale {_range(release.scale)}")
-    if release.sampling is not None:
-        kind = release.sampling.kind.replace("_", " ")
-        columns.append(f"{kind} sampling with rate {release.sampling.rate:.4g}")
-    if release.mechanism != "profile":
-        symbol = "mu" if "gaussian" in release.mechanism else "epsilon"
-        columns.append(f"{symbol} {_range(losses)}")
-    return ", ".join(columns)
-
-
-def _range(values: object) -> str:
-    """Return the text of a number, or of the smallest and largest number of an array."""
-    array = np.atleast_1d(np.asarray(values, float))
-    low, high = float(array.min()), float(array.max())
-    return f"{low:.4g}" if math.isclose(low, high, rel_tol=1e-9) else f"{low:.4g} to {high:.4g}"
 
 
 def _unused(releases: Sequence[Release], epsilon: float, delta: float, claimed: float) -> list[str]:

@@ -461,7 +461,7 @@ class Unproven(Exact):
 
 
 @dataclass(frozen=True)
-class Correlated(Additive):
+class Correlated(Gaussian):
     r"""Gaussian noise that is correlated between agents: scale times ``root`` times unit noise.
 
     The sensitivity is that of a single agent. The loss is the Mahalanobis norm of the largest
@@ -476,8 +476,6 @@ class Correlated(Additive):
 
     root: Any = None
     separates_agents: ClassVar[bool] = False
-    law: ClassVar[str] = "gaussian"
-    unit: ClassVar[Any] = "normal"
 
     def __post_init__(self):
         super().__post_init__()
@@ -507,7 +505,7 @@ class Correlated(Additive):
 
 
 @dataclass(frozen=True)
-class SecureSum(Additive):
+class SecureSum(Gaussian):
     r"""Mean of the noisy queries of all agents, of which only the mean leaves a secure protocol.
 
     Parameters
@@ -519,8 +517,6 @@ class SecureSum(Additive):
 
     agents: int = 1
     separates_agents: ClassVar[bool] = False
-    law: ClassVar[str] = "gaussian"
-    unit: ClassVar[Any] = "normal"
 
     def output(self, query, unit, t):
         noisy = super().output(query, unit, t)
@@ -545,7 +541,7 @@ class SecureSum(Additive):
 
 
 @dataclass(frozen=True)
-class Temporal(Additive):
+class Temporal(Gaussian):
     r"""Gaussian noise that is correlated over iterations by a causal filter.
 
     Parameters
@@ -559,8 +555,6 @@ class Temporal(Additive):
 
     filter: Any = None
     period: int = 1
-    law: ClassVar[str] = "gaussian"
-    unit: ClassVar[Any] = "normal"
 
     def __post_init__(self):
         super().__post_init__()
@@ -604,7 +598,7 @@ class Temporal(Additive):
 
 
 @dataclass(frozen=True)
-class CancellingLinks(Additive):
+class CancellingLinks(Gaussian):
     r"""Noisy messages on all edges, with noise whose weighted sum at the sender is 0.
 
     The query is a vector per agent; the output has one vector per pair of agents, 0 without an
@@ -618,8 +612,6 @@ class CancellingLinks(Additive):
     """
 
     mixing: Any = None
-    law: ClassVar[str] = "gaussian"
-    unit: ClassVar[Any] = "normal"
 
     def output(self, query, unit, t):
         weights = np.asarray(self.mixing)[..., None]

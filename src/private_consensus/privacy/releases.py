@@ -13,16 +13,15 @@ from private_consensus.common.errors import InvalidInput, arguments, require
 
 from .loss_distributions import Pair
 
-# Norm of a mechanism's sensitivity; None if it has no sensitivity.
-NORMS = {
-    "gaussian": "l2",
-    "laplace": "l1",
-    "gamma_norm": "l2",
-    "discrete_gaussian": "l2",
-    "pure": None,
-    "profile": None,
-    "exact": None,
+NORMS = {"gaussian": "l2", "laplace": "l1", "gamma_norm": "l2", "discrete_gaussian": "l2"}
+"""Norm of the sensitivity of each distribution of noise."""
+NEEDED = {
+    **dict.fromkeys(NORMS, ("sensitivity", "scale")),
+    "pure": ("epsilon",),
+    "profile": (),
+    "exact": ("sensitivity",),
 }
+"""Numbers that each mechanism needs."""
 SAMPLINGS = ("poisson", "fixed_size")
 ROUNDING = 1e-12
 """Relative difference below which two losses count as equal."""
@@ -206,10 +205,10 @@ class Release(arguments.KnownKeywords):
     log_tolerance: float = 0.0
 
     def __post_init__(self):
-        arguments.choice("release.mechanism", self.mechanism, NORMS)
+        arguments.choice("release.mechanism", self.mechanism, NEEDED)
         if self.mechanism == "exact" and self.sensitivity is None:
             object.__setattr__(self, "sensitivity", np.inf)
-        needed = _NEEDED[self.mechanism]
+        needed = NEEDED[self.mechanism]
         for name in needed:
             object.__setattr__(self, name, _levels(name, getattr(self, name)))
         for name in _NUMBERS - set(needed):
@@ -242,7 +241,7 @@ class Release(arguments.KnownKeywords):
     @property
     def norm(self) -> str | None:
         """Norm of the sensitivity; None if the mechanism has no sensitivity."""
-        return NORMS[self.mechanism]
+        return NORMS.get(self.mechanism)
 
     def _checked_fractions(self, name: str) -> float | np.ndarray:
         """Return an attained fraction of the sensitivity, or one per release of the series."""
@@ -280,9 +279,10 @@ class Release(arguments.KnownKeywords):
         if self.mechanism == "exact":
             return np.where(np.atleast_1d(self.sensitivity) > 0, np.inf, 0.0)
         try:
-            sensitivity, scale = np.broadcast_arrays(*map(np.atleast_1d, self._pair()))
+            pair = np.atleast_1d(self.sensitivity, self.scale)
+            sensitivity, scale = np.broadcast_arrays(*pair)
         except ValueError as error:
-            shapes = tuple(np.shape(array) for array in self._pair())
+            shapes = np.shape(self.sensitivity), np.shape(self.scale)
             raise InvalidInput("release.scale", shapes, "shapes that broadcast") from error
         return _ratio(sensitivity, scale)
 
@@ -304,9 +304,6 @@ class Release(arguments.KnownKeywords):
             and bool(np.all(smaller_losses <= losses * (1 + ROUNDING)))
         )
 
-    def _pair(self):
-        return self.sensitivity, self.scale
-
     def __str__(self) -> str:
         """Describe the release, such as ``gaussian: 100 x sensitivity 0.02, scale 0.5``.
 
@@ -320,7 +317,7 @@ class Release(arguments.KnownKeywords):
     def _numbers(self) -> str:
         if self.profile is not None:
             return f"{self.count} x {self.profile}"
-        names = _NEEDED[self.mechanism]
+        names = NEEDED[self.mechanism]
         series = np.broadcast_arrays(*(np.atleast_1d(getattr(self, name)) for name in names))
         counts = Counter(zip(*(values.tolist() for values in series), strict=True))
         if len(counts) <= MAX_LISTED:
@@ -344,15 +341,6 @@ def _described(names: Sequence[str], numbers: Sequence[Any]) -> str:
 
 
 _NUMBERS = {"sensitivity", "scale", "epsilon"}
-_NEEDED = {
-    "gaussian": ("sensitivity", "scale"),
-    "laplace": ("sensitivity", "scale"),
-    "gamma_norm": ("sensitivity", "scale"),
-    "discrete_gaussian": ("sensitivity", "scale"),
-    "pure": ("epsilon",),
-    "profile": (),
-    "exact": ("sensitivity",),
-}
 
 
 def _levels(name: str, value: Any) -> float | np.ndarray:

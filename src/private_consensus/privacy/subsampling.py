@@ -155,7 +155,9 @@ class SampledNoise:
     gaussian: bool = True
 
     def __post_init__(self):
-        _check_batches(self.batches, self.records, self.sampling)
+        arguments.instance("batches", self.batches, Batches, "a Batches object")
+        arguments.whole("problem.records", self.records, 1)
+        arguments.choice("sampling", self.sampling, SAMPLINGS)
         arguments.flag("gaussian", self.gaussian)
         is_known = self.gaussian or self.sampling == "fixed_size"
         require(is_known, "sampling", self.sampling, "fixed_size for noise that is not Gaussian")
@@ -321,19 +323,13 @@ def noisy_mean(batches: Batches, records: int, *, sampling: str = "fixed_size") 
     InvalidInput
         With key ``batches.sizes`` if a batch may be empty: it has no mean.
     """
-    _check_batches(batches, records, sampling)
     _require_records(batches)
     change = _change(sampling)
     return SampledNoise(batches, records, tuple(change / s for s in batches.sizes), sampling)
 
 
-def _check_batches(batches: Batches, records: int, sampling: str) -> None:
-    arguments.instance("batches", batches, Batches, "a Batches object")
-    arguments.whole("problem.records", records, 1)
-    arguments.choice("sampling", sampling, SAMPLINGS)
-
-
 def _require_records(batches: Batches) -> None:
+    arguments.instance("batches", batches, Batches, "a Batches object")
     min_size = min(batches.sizes)
     require(min_size >= 1, "batches.sizes", min_size, "1 or more: an empty batch has no mean")
 
@@ -354,7 +350,7 @@ def noisy_sum(batches: Batches, records: int, *, sampling: str = "fixed_size") -
     -------
     SampledNoise
     """
-    _check_batches(batches, records, sampling)
+    arguments.instance("batches", batches, Batches, "a Batches object")
     losses = tuple(_change(sampling) if s else 0.0 for s in batches.sizes)
     return SampledNoise(batches, records, losses, sampling)
 
@@ -402,7 +398,6 @@ def noisy_message(
     InvalidInput
         With key ``batches.sizes`` if a batch may be empty: it has no mean.
     """
-    _check_batches(batches, records, "fixed_size")
     for key, value in (("step", step), ("resolution", resolution)):
         arguments.number(key, value, "a finite number >= 0", lambda v: 0 <= v < math.inf)
     arguments.number("clip", clip, "a finite number above 0", lambda v: 0 < v < math.inf)
