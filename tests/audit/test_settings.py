@@ -8,24 +8,19 @@ import pytest
 
 from private_consensus.common import yamls
 from private_consensus.common.errors import InvalidInput
+from private_consensus.common.fields import validate
 from private_consensus.privacy import DIFFERS
-from private_consensus.reproduction.audits.configuration import (
-    read_audits,
-    validate_audit_entries,
-)
 from private_consensus.reproduction.audits.settings import selected_settings
 from private_consensus.reproduction.audits.table import judged
+from private_consensus.reproduction.configuration.schema import Audits
 
 ROOT = Path(__file__).parents[2]
 
 
-def entries():
-    return read_audits(yamls.read(ROOT / "config" / "audits.yaml")).entries()
-
-
 def test_every_configured_audit_selects_settings(plan):
-    assert validate_audit_entries(entries(), plan.experiments) == entries()
-    for entry in entries():
+    entries = [entry for entries in plan.audited().values() for entry in entries]
+    assert len(entries) == len(plan.audits.settings)
+    for entry in entries:
         assert selected_settings(plan.cell(entry["experiment"], entry["algorithm"]), [entry]), entry
 
 
@@ -59,9 +54,9 @@ def test_a_smaller_scale_audits_the_first_selected_settings():
     assert selected_settings(cell, entries) == settings[3:]
     assert selected_settings(cell, entries, 2) == settings[3:5]
     raw = yamls.read(ROOT / "config" / "audits.yaml")
-    audits = read_audits(raw)
+    audits = Audits(**raw)
     assert audits.options_at("smoke")["max_count"] == raw["max_settings"]["smoke"]
     expected = {"pairs": raw["pairs"]["paper"], "horizon": raw["horizon"], "max_count": None}
-    assert audits.options_at("paper") == audits.options_at("other") == expected
+    assert audits.options_at("paper") == expected
     with pytest.raises(InvalidInput, match=r"max_settings\.smoke"):
-        read_audits({**raw, "max_settings": {"smoke": 0}})
+        validate(Audits, {**raw, "max_settings": {"smoke": 0}})

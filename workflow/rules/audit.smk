@@ -5,29 +5,12 @@ from private_consensus.core import algorithms, problems
 from private_consensus.reproduction.audits.experiments import (
     EXPERIMENTS as AUDIT_EXPERIMENTS,
 )
-from private_consensus.reproduction.audits.configuration import (
-    read_audits,
-    validate_audit_entries,
-)
 from private_consensus.reproduction.audits.repairs import cells_of
 from private_consensus.reproduction.configuration.plan import modules_of
 
 AUDIT_KINDS = ("audits", "repairs", "observers")
 
-AUDITS = read_audits(yamls.read(configured("audits.yaml")))
-AUDITED = validate_audit_entries(AUDITS.entries(), PLAN.experiments)
-AUDITED_BY_EXPERIMENT = {
-    name: [entry for entry in AUDITED if entry["experiment"] == name]
-    for name in sorted({entry["experiment"] for entry in AUDITED})
-}
-AUDITED_ALGORITHMS = {
-    name: list(dict.fromkeys(entry["algorithm"] for entry in entries))
-    for name, entries in AUDITED_BY_EXPERIMENT.items()
-}
-AUDITED_CELLS = {
-    name: [PLAN.cell(name, algorithm) for algorithm in audited]
-    for name, audited in AUDITED_ALGORITHMS.items()
-}
+AUDITED = PLAN.audited()
 
 # Modules that are loaded by name; the hash of a script does not include them.
 LOADED_BY_NAME = modules_of(algorithms.names(), problems.names())
@@ -52,9 +35,12 @@ rule audit_settings:
         "../envs/jobs.yml"
     params:
         settings=lambda w: {
-            **AUDITS.options_at(w.scale),
-            "entries": AUDITED_BY_EXPERIMENT[w.experiment],
-            "cells": AUDITED_CELLS[w.experiment],
+            **PLAN.audits.options_at(w.scale),
+            "entries": AUDITED[w.experiment],
+            "cells": [
+                PLAN.cell(w.experiment, algorithm)
+                for algorithm in PLAN.audited_algorithms(w.experiment)
+            ],
         },
         code=code_of_audited,
     message:
@@ -72,7 +58,7 @@ rule audit:
         ),
         settings=expand(
             "results/{{scale}}/audit/settings/{experiment}.parquet",
-            experiment=AUDITED_BY_EXPERIMENT,
+            experiment=AUDITED,
         ),
     output:
         audits="results/{scale}/audit/audits.parquet",
@@ -84,8 +70,8 @@ rule audit:
         "../envs/jobs.yml"
     params:
         settings=lambda w: {
-            "pairs": AUDITS.options_at(w.scale)["pairs"],
-            "level": AUDITS.level,
+            "pairs": PLAN.audits.pairs[w.scale],
+            "level": PLAN.audits.level,
         },
         code=lambda w: code_of("audit.py", *LOADED_BY_NAME),
     message:

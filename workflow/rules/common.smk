@@ -40,11 +40,6 @@ for handler in logger.handlers:
         handler.addFilter(print_one_line)
 
 
-def configured(name):
-    """Return the path of a configuration file: that of the study if it exists, else that of the package."""
-    return next(folder / name for folder in CONFIGURED if (folder / name).is_file())
-
-
 # Cached, because several jobs need each hash.
 @cache
 def code_of(script, *modules):

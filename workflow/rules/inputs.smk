@@ -5,12 +5,12 @@ from private_consensus.reproduction import figures
 
 
 def code_of_audited(wildcards):
-    audited = AUDITED_ALGORITHMS[wildcards.experiment]
+    audited = PLAN.audited_algorithms(wildcards.experiment)
     return code_of("audit_settings.py", *PLAN.modules(wildcards.experiment, *audited))
 
 
 def prepared_of_audited(wildcards):
-    audited = AUDITED_ALGORITHMS[wildcards.experiment]
+    audited = PLAN.audited_algorithms(wildcards.experiment)
     names = PLAN.preparations(wildcards.experiment, *audited)
     return prepared_files(names, wildcards.scale)
 

@@ -18,7 +18,7 @@ rule study:
         privacy=cell_files("privacy", PLAN.cells(), SCALE),
         audits=expand(
             f"results/{SCALE}/audit/settings/{{experiment}}.parquet",
-            experiment=AUDITED_BY_EXPERIMENT,
+            experiment=AUDITED,
         ),
         statements=STATEMENTS.as_posix(),
     output:
@@ -29,7 +29,7 @@ rule study:
     conda:
         "../envs/jobs.yml"
     params:
-        level=AUDITS.level,
+        level=PLAN.audits.level,
         code=lambda w: code_of("summarise.py"),
     message:
         f"The study: results/{SCALE}/summary.md"

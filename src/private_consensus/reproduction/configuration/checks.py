@@ -25,7 +25,7 @@ from private_consensus.privacy import Budget
 from ..claims import Claim
 from ..data import PREPARATIONS
 from ..results.numbers import FIXED, KEY, POINT
-from .schema import Experiment, Panel, Paper, Table, TunedParameters
+from .schema import Audits, Experiment, Panel, Paper, Table, TunedParameters
 
 OWN_COLUMNS = {"t", "run"}
 """Columns of measurements that may be selected in addition to axes."""
@@ -105,7 +105,7 @@ def _wrong_use(use: Use, paper: Paper) -> Iterator[str]:
     if experiment is None:
         yield expected(use.key_path, use.experiment, paper.experiments)
         return
-    yield from unknown_variant(use.key_path, use.method, use.variant, experiment)
+    yield from _unknown_variant(use.key_path, use.method, use.variant, experiment)
     for measure in use.measures:
         yield from _unmeasured(use.key_path, measure, experiment.measures)
         yield from _wrong_quantity(use.key_path, use.method, measure[0])
@@ -114,7 +114,16 @@ def _wrong_use(use: Use, paper: Paper) -> Iterator[str]:
     yield from _wrong_where(f"{use.key_path}.where", use.selection, experiment)
 
 
-def unknown_variant(
+def wrong_audits(audits: Audits, papers: Mapping[str, Paper]) -> Iterator[str]:
+    """Yield one line per audited algorithm or variant that its experiment does not have."""
+    for entry in audits.settings:
+        for paper in papers.values():
+            if experiment := paper.experiments.get(entry.experiment):
+                key_path = f"settings.{entry.experiment}"
+                yield from _unknown_variant(key_path, entry.algorithm, entry.variant, experiment)
+
+
+def _unknown_variant(
     key_path: str, algorithm: str, variant: str | None, experiment: Experiment
 ) -> Iterator[str]:
     """Yield an error line if an experiment has no such algorithm or variant, unless it is None."""

@@ -21,9 +21,10 @@ from private_consensus.core import algorithms, lower_bounds, problems
 
 from ..claims import Claim, differences
 from ..claims.schema import value_of
-from .checks import require_horizon, wrong_references, wrong_settings
+from .checks import require_horizon, wrong_audits, wrong_references, wrong_settings
 from .conditions import conditions_of, setting_of
 from .schema import (
+    Audits,
     Config,
     ConfigurationError,
     Experiment,
@@ -56,6 +57,8 @@ class Plan:
         Complete papers by key.
     styles : mapping
         Styles of curves by ``algorithm.variant``.
+    audits : Audits
+        Content of ``audits.yaml``.
     expanded : dict
         Cache of :meth:`cell`.
     """
@@ -63,6 +66,7 @@ class Plan:
     config: Config
     papers: Mapping[str, Paper]
     styles: Mapping[str, Style]
+    audits: Audits
     expanded: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict, repr=False)
 
     @property
@@ -163,6 +167,19 @@ class Plan:
                 panel["seed"] = self.config.seed
         return drawing
 
+    def audited(self) -> dict[str, list[dict[str, Any]]]:
+        """Return the audited entries of each experiment as plain JSON, without defaults."""
+        entries: dict[str, list[dict[str, Any]]] = {}
+        for entry in sorted(self.audits.settings, key=lambda entry: entry.experiment):
+            if entry.experiment in self.experiments:
+                plain = entry.model_dump(exclude_defaults=True)
+                entries.setdefault(entry.experiment, []).append(plain)
+        return entries
+
+    def audited_algorithms(self, experiment: str) -> list[str]:
+        """Return the algorithms of an experiment that have audited settings."""
+        return list(dict.fromkeys(entry["algorithm"] for entry in self.audited()[experiment]))
+
     def preparations_in_use(self) -> list[str]:
         """Return the prepared data sets that the experiments of the plan read."""
         return sorted({data for name in self.experiments for data in self.preparations(name)})
@@ -196,8 +213,8 @@ def load(config: Mapping[str, Any], *folders: Path) -> Plan:
     config : mapping
         Content of ``config.yaml`` after overrides.
     *folders : Path
-        Folders with ``papers/*.yaml`` and ``styles.yaml``. If several have an entry of the same
-        name, the first folder takes precedence.
+        Folders with ``papers/*.yaml``, ``styles.yaml`` and ``audits.yaml``. If several have a paper
+        or style of the same name, or audits, the first folder takes precedence.
 
     Raises
     ------
@@ -232,8 +249,11 @@ def load(config: Mapping[str, Any], *folders: Path) -> Plan:
     lines += list(_taken_names(papers))
     for paper in papers.values():
         lines += list(_missing_styles(paper, styles))
+    file = next(filter(Path.is_file, (folder / "audits.yaml" for folder in folders)))
+    audits = validate(Audits, read_yaml(file), prefix=os.path.relpath(file))
+    lines += [f"{os.path.relpath(file)}: {line}" for line in wrong_audits(audits, papers)]
     if not lines:
-        plan = Plan(checked, papers, styles)
+        plan = Plan(checked, papers, styles, audits)
         lines += list(_wrong_cells(plan)) or list(_unknown_parameters(plan))
     if lines:
         raise ConfigurationError(lines)

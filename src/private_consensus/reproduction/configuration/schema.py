@@ -727,6 +727,43 @@ class Style(Strict):
     """Alternating lengths of dashes and gaps in pixels; empty for a solid line."""
 
 
+class AuditedCell(Strict):
+    """Settings of one cell that are audited."""
+
+    experiment: str
+    """Experiment with the audited settings."""
+    algorithm: str
+    """Algorithm of the experiment."""
+    variant: str | None = None
+    """Audited variant; default: all."""
+    where: dict[str, Any] = {}
+    """Value of each axis for which settings are audited; default: all."""
+    pairs: Positive | None = None
+    """Largest number of pairs of data sets, for large data; default: that of the scale."""
+
+
+class Audits(Strict):
+    """Content of ``config/audits.yaml``."""
+
+    level: Number = Field(gt=0, lt=1)
+    """Probability that any verdict of a statistical audit is wrong."""
+    pairs: dict[str, Positive]
+    """Number of pairs of data sets of each audit of a setting, by scale."""
+    horizon: Positive
+    """Largest number of executed iterations of a setting."""
+    max_settings: dict[str, Positive] = {}
+    """Largest number of audited settings per cell, by scale; default: all."""
+    settings: list[AuditedCell]
+    """Settings of experiments that are audited; those of other papers have no effect."""
+
+    def options_at(self, scale: str) -> dict[str, Any]:
+        """Return pairs, iterations and largest number of settings at a scale."""
+        return {
+            "pairs": self.pairs[scale], "horizon": self.horizon,
+            "max_count": self.max_settings.get(scale),
+        }  # fmt: skip
+
+
 class DataConfig(Strict):
     """Sources of the data sets."""
 

@@ -232,10 +232,10 @@ def environment_of(specification: Mapping[str, Any], prepared: Prepared) -> Envi
 
     def problem(streams: Streams):
         if not (shared and built):
-            built[:] = [_build("problem", module.build, streams, agents, **parameters)]
+            built[:] = [module.build(streams, agents, **parameters)]
         return built[0]
 
-    return Environment(problem, lambda s: _build("network", networks.build, s, **network))
+    return Environment(problem, lambda s: networks.build(s, **network))
 
 
 def setting_of(algorithm: str, specification: Mapping[str, Any]) -> Setting:
@@ -244,7 +244,7 @@ def setting_of(algorithm: str, specification: Mapping[str, Any]) -> Setting:
     It has budget, horizon, parameters of the algorithm, variant and axis values.
     """
     budget = Budget(specification["budget"]["epsilon"], specification["budget"]["delta"])
-    built = _build("algorithm", algorithms.load(algorithm), **specification["algorithm"])
+    built = algorithms.load(algorithm)(**specification["algorithm"])
     name = f"{specification['variant']} {specification['columns'] or ''}".strip()
     intermediate = specification.get("intermediate", True)
     return Setting(built, budget, specification["horizon"], name, intermediate)
@@ -355,13 +355,3 @@ def _by_environment(settings: list[Mapping[str, Any]]) -> list[Distinct]:
         identity = settings_hash([spec["budget"], spec["horizon"], spec["algorithm"]])
         groups[environment][identity].append(index)
     return [list(distinct.values()) for distinct in groups.values()]
-
-
-def _build(key: str, function: Callable, *args, **parameters):
-    """Build an object from parameters of the configuration."""
-    try:
-        return function(*args, **parameters)
-    except TypeError as error:
-        if "unexpected keyword argument" not in str(error) and "missing" not in str(error):
-            raise
-        raise InvalidInput(key, parameters, str(error).split("()", 1)[-1].strip()) from None

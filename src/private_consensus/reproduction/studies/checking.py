@@ -8,7 +8,6 @@ from pathlib import Path
 from private_consensus.common import yamls
 from private_consensus.common.errors import arguments, require
 
-from ..audits.configuration import read_audits, validate_audit_entries
 from ..configuration.plan import load
 from ..data.acquisition import Acquisition
 from .places import HOME
@@ -38,9 +37,6 @@ def check(path: str | Path, scale: str | None = None) -> dict[str, int]:
     folders = list(dict.fromkeys([folder / "config", HOME.absolute() / "config"]))
     plan = load(config, *folders)
     Acquisition(**plan.config.data.model_dump()).check()
-    files = (configured / "audits.yaml" for configured in folders)
-    audits = read_audits(yamls.read(next(filter(Path.is_file, files))))
-    audited = validate_audit_entries(audits.entries(), plan.experiments)
     return {
         "papers": len(plan.papers),
         "experiments": len(plan.experiments),
@@ -48,5 +44,5 @@ def check(path: str | Path, scale: str | None = None) -> dict[str, int]:
         "figures": len(plan.figures),
         "tables": len(plan.tables),
         "claims": sum(len(paper.claims) for paper in plan.papers.values()),
-        "audited entries": len(audited),
+        "audited entries": sum(map(len, plan.audited().values())),
     }
