@@ -68,7 +68,7 @@ def verdict(test: Test, x: list[np.ndarray], means: Means, *, exact: bool = Fals
     if test.kind == "steadier":  # spreads are then in the ratio of the means
         noise[:] = noise[0]
     values = means[:, None] + np.maximum(np.abs(means), 1e-3)[:, None] * noise
-    return Judgement([estimated(test, [""] * len(x), values, x)], ()).at(0.05)
+    return Judgement([estimated(test, [""] * len(x), values, x)]).at(0.05)
 
 
 def true_means(test: Test, x: list[np.ndarray]) -> Means:

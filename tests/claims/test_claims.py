@@ -9,25 +9,20 @@ import pytest
 from scipy.stats import t
 
 from private_consensus.common.errors import InvalidInput
-from private_consensus.reproduction.claims import (
+from private_consensus.reproduction.claims import Claim, Series, Test, adjusted, evaluate, judge_all
+from private_consensus.reproduction.claims.judging import Judgement
+from private_consensus.reproduction.claims.selection import measured
+from private_consensus.reproduction.claims.statements import estimated
+from private_consensus.reproduction.claims.table import SCHEMA
+from private_consensus.reproduction.claims.words import (
     HELD,
     IN_PART,
     NOT_HELD,
     NOT_REFUTED,
     UNDECIDED,
     UNTESTABLE,
-    Claim,
-    Series,
-    Test,
-    adjusted,
-    evaluate,
-    judge_all,
+    combined,
 )
-from private_consensus.reproduction.claims.judging import Judgement, judge
-from private_consensus.reproduction.claims.selection import measured
-from private_consensus.reproduction.claims.statements import estimated
-from private_consensus.reproduction.claims.table import SCHEMA
-from private_consensus.reproduction.claims.words import combined
 
 RUNS = 100
 X = [1.0, 2.0, 4.0, 8.0]
@@ -368,8 +363,8 @@ def test_false_contradictions_are_rarer_than_the_error_level():
     contradicted = 0
     for _ in range(400):
         values = rng.normal(1.0, 0.1, size=(2 * len(X), 20))
-        judgement = Judgement([estimated(test, [""], values, [np.array(X)])], ())
-        contradicted += np.any(judgement.states(judgement.ends(0.05 / len(X))) == "contradicted")
+        judgement = Judgement([estimated(test, [""], values, [np.array(X)])])
+        contradicted += np.any(judgement.states(0.05 / len(X)) == "contradicted")
     assert contradicted <= 23  # 10 expected, half of 5 %; 4 standard deviations
 
 
@@ -404,8 +399,8 @@ def test_a_step_in_the_wrong_direction_that_is_significant_alone_keeps_a_claim_f
     values = np.array([[8.0] * 10, [4.0] * 10, [4.1] * 10, [1.0] * 10])
     values[2] += np.linspace(-0.24, 0.24, 10)
     test = Test(kind="decreasing", series=series(), x="x")
-    judged = judge([estimated(test, [""], values, [np.arange(4.0)])])
-    assert judged.verdict == UNDECIDED
+    judged = Judgement([estimated(test, [""], values, [np.arange(4.0)])])
+    assert judged.at(0.05) == UNDECIDED
 
 
 def test_a_finer_grid_does_not_make_a_monotone_claim_undecided():
@@ -423,7 +418,9 @@ def test_every_group_along_other_axes_is_tested():
     evaluation = evaluate([test], pl.concat(groups), NO_PRIVACY)
     assert evaluation.verdict == IN_PART
     assert len(evaluation.elements) == 14  # per group, the ends, the trend and five other pairs
-    assert {e.state for e in evaluation.elements if "delta = 0.2" in e.name} == {"contradicted"}
+    assert {e.state for e in evaluation.elements if "delta = 0.2" in e.statistic} == {
+        "contradicted"
+    }
     first_group = Test(kind="decreasing", series=series(delta=0.1), x="x")
     assert verdict(first_group, *groups) == HELD
 

@@ -6,8 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from private_consensus.reproduction.claims import HELD, Claim, Series, Test, judge_all
+from private_consensus.reproduction.claims import Claim, Series, Test, judge_all
 from private_consensus.reproduction.claims.constant_models import CONSTANTS, no_better
+from private_consensus.reproduction.claims.words import HELD
 
 
 def rows(variant, metric, means, *, t=1, quantity="released"):

@@ -8,9 +8,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from private_consensus.reproduction.claims import HELD, UNTESTABLE, Test, judge_all
-from private_consensus.reproduction.claims.judging import judge
+from private_consensus.reproduction.claims import Test, judge_all
+from private_consensus.reproduction.claims.judging import Judgement
 from private_consensus.reproduction.claims.statements import estimates
+from private_consensus.reproduction.claims.words import HELD, UNTESTABLE
 from private_consensus.reproduction.configuration import plan as planning
 from private_consensus.reproduction.configuration.schema import read_yaml
 
@@ -38,7 +39,7 @@ def test_claims_do_not_hold_on_mutated_curves(name):
     for variant, test in variant_tests(CLAIMS[name]):
         if test.kind in PRIVATE:
             tested_count += 1
-            if judge([estimates(test, None, privacy(test, 2.0))]).verdict == HELD:
+            if Judgement([estimates(test, None, privacy(test, 2.0))]).at(0.05) == HELD:
                 survivors.append((variant, "twice the epsilon"))
             continue
         x = layout(PLAN, test)
@@ -55,7 +56,7 @@ def test_claims_hold_on_true_curves(name):
     wrong = []
     for variant, test in variant_tests(CLAIMS[name]):
         if test.kind in PRIVATE:
-            is_held = judge([estimates(test, None, privacy(test, 1.0))]).verdict == HELD
+            is_held = Judgement([estimates(test, None, privacy(test, 1.0))]).at(0.05) == HELD
         else:
             x = layout(PLAN, test)
             is_held = verdict(test, x, true_means(test, x)) == HELD

@@ -13,9 +13,9 @@ import pytest
 from private_consensus.common.row_filters import selected
 from private_consensus.core import algorithms, problems
 from private_consensus.core.algorithms.base import Analysis
-from private_consensus.reproduction.claims import HELD, NOT_HELD
 from private_consensus.reproduction.claims.differences import LABELS
 from private_consensus.reproduction.claims.schema import MAX_WORDS, OF_PRIVACY
+from private_consensus.reproduction.claims.words import HELD, NOT_HELD
 from private_consensus.reproduction.results.files import rows_of
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"

@@ -9,7 +9,7 @@ from operator import itemgetter
 
 from private_consensus.common.grouping import grouped
 from private_consensus.privacy import INCONCLUSIVE, NOT_PROVEN, VIOLATED
-from private_consensus.reproduction.claims import (
+from private_consensus.reproduction.claims.words import (
     HELD,
     IN_PART,
     NOT_HELD,

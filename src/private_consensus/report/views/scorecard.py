@@ -14,10 +14,10 @@ from private_consensus.common.grouping import grouped
 from private_consensus.common.multiplicity import ALPHA
 from private_consensus.common.spreadsheets import code, csv, markdown_table
 from private_consensus.common.spreadsheets import markdown as cell
-from private_consensus.reproduction.claims import HELD, MEANINGS
+from private_consensus.reproduction.claims.words import HELD, MEANINGS
 from private_consensus.reproduction.results.freshness import command
 
-from ..formats import NONE, exponential, number
+from ..formats import NONE, number
 from ..reading import Results, Row
 from . import statements
 from .verdicts import ADDITIONS, ICONS, formatted
@@ -63,15 +63,11 @@ def scored(results: Results) -> list[dict[str, object]]:
 
     The rows have formatted numbers. Additions of this project are the last rows.
     """
-    rows = []
     primary = [claim for claim in results.claims if claim["is_primary"]]
-    for row in sorted(primary, key=itemgetter("addition")):
-        figure = row["figure"]
-        rows.append({
-            **formatted(row, results.labels),
-            "command": command(figure, results.scale),
-        })  # fmt: skip
-    return rows
+    return [
+        {**formatted(row, results.labels), "command": command(row["figure"], results.scale)}
+        for row in sorted(primary, key=itemgetter("addition"))
+    ]
 
 
 def counts(claims: Iterable[Row]) -> list[dict[str, object]]:
@@ -97,16 +93,8 @@ def _restricted(claims: Iterable[Row]) -> str:
 
 def table(claims: Iterable[Row]) -> pl.DataFrame:
     """Return the scorecard as a table with the columns :data:`COLUMNS`."""
-    return pl.DataFrame([_unformatted(row) for row in claims], infer_schema_length=None)
-
-
-def _unformatted(row: Row) -> dict[str, object]:
-    numbers = ("value", "low", "high", "accept_low", "accept_high")
-    scale = exponential if row["measure"] == "ratio" else float
-    plain = {key: row.get(key) for key in COLUMNS}
-    for key in numbers:
-        plain[key] = None if row[key] is None or math.isnan(row[key]) else float(scale(row[key]))
-    return plain
+    rows = [{key: row.get(key) for key in COLUMNS} for row in claims]
+    return pl.DataFrame(rows, infer_schema_length=None)
 
 
 def files(claims: Iterable[Row]) -> dict[str, str]:

@@ -10,7 +10,9 @@ from operator import itemgetter
 from typing import Any
 
 from private_consensus.common.grouping import grouped
-from private_consensus.reproduction.claims import (
+from private_consensus.reproduction.claims.intervals import MIN_RUNS
+from private_consensus.reproduction.claims.statements import RATIO_TESTS
+from private_consensus.reproduction.claims.words import (
     HELD,
     IN_PART,
     NOT_HELD,
@@ -19,8 +21,6 @@ from private_consensus.reproduction.claims import (
     UNTESTABLE,
     UNTESTED,
 )
-from private_consensus.reproduction.claims.intervals import MIN_RUNS
-from private_consensus.reproduction.claims.statements import RATIO_TESTS
 
 from ..formats import exponential, interval, method_title, number, region
 from ..reading import Results, Row
@@ -68,10 +68,11 @@ def formatted(row: Row, labels: Mapping[str, str]) -> dict[str, Any]:
     """
     kind = measure(row)
     scale = exponential if kind == "ratio" else float
-    value, low, high, accept_low, accept_high = (
-        scale(row[key]) if row[key] is not None else None
+    numbers = {
+        key: None if row[key] is None or math.isnan(row[key]) else float(scale(row[key]))
         for key in ("value", "low", "high", "accept_low", "accept_high")
-    )
+    }
+    value, low, high, accept_low, accept_high = numbers.values()
     if kind == "ratio":
         accept_low = accept_low if accept_low else float("-inf")
     digits = _digits((value, low, high), (accept_low, accept_high))
@@ -80,6 +81,7 @@ def formatted(row: Row, labels: Mapping[str, str]) -> dict[str, Any]:
     accepted = region(accept_low, accept_high, digits)
     return {
         **row,
+        **numbers,
         "icon": ICONS[row["verdict"]],
         "surrogate": "surrogate" in row["source"],
         "measure": kind,

@@ -12,28 +12,8 @@ from .differences import differences
 from .judging import evaluate
 from .schema import Claim, Series, Test
 from .table import adjusted, judge_all
-from .words import (
-    HELD,
-    IN_PART,
-    MEANINGS,
-    NOT_HELD,
-    NOT_REFUTED,
-    UNDECIDED,
-    UNTESTABLE,
-    UNTESTED,
-    VERDICTS,
-)
 
 __all__ = [
-    "HELD",
-    "IN_PART",
-    "MEANINGS",
-    "NOT_HELD",
-    "NOT_REFUTED",
-    "UNDECIDED",
-    "UNTESTABLE",
-    "UNTESTED",
-    "VERDICTS",
     "Claim",
     "Series",
     "Test",

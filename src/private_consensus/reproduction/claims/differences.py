@@ -8,7 +8,7 @@ from typing import Any
 
 from private_consensus.common.row_filters import matches
 
-from .schema import Claim, Series, TestedVariant, value_of
+from .schema import Claim, Series, value_of
 
 LABELS = {
     "network.name": "graph", "problem.prepared": "data", "problem.loss": "objective",
@@ -29,7 +29,7 @@ def differences(claim: Claim, experiments: Mapping[str, Any], cell: Cell) -> str
     The two sides of comparisons count separately. ``experiments`` have the values of the paper by
     dotted path (``paper_values``).
     """
-    variant = claim.variants.get(claim.primary_variant, TestedVariant(tests=[]))
+    variant = claim.variants[claim.primary_variant]
     tested: dict[tuple[int, str, str], dict[str, None]] = defaultdict(dict)
     sides = [pair for test in variant.tests for pair in enumerate(test.all_series)]
     for side, series in sides:

@@ -35,7 +35,6 @@ from .words import (
     OPEN,
     TIED,
     UNDECIDED,
-    UNTESTABLE,
     combined,
 )
 
@@ -60,7 +59,7 @@ class Element:
     ----------
     value, low, high : float
         Estimate and ends of its confidence interval.
-    accept : (float, float)
+    accept_low, accept_high : float
         Ends of the region in which the claim is true.
     state : str
         Confirmed, contradicted, tied or undecided.
@@ -76,11 +75,12 @@ class Element:
     """
 
     kind: str
-    name: str
+    statistic: str
     value: float
     low: float
     high: float
-    accept: tuple[float, float]
+    accept_low: float
+    accept_high: float
     state: str
     error: float
     skewness: float
@@ -91,7 +91,7 @@ class Element:
     @property
     def slack(self) -> float:
         """Signed distance of the estimate to the edge of the region; negative outside."""
-        return min(self.value - self.accept[0], self.accept[1] - self.value)
+        return min(self.value - self.accept_low, self.accept_high - self.value)
 
 
 @dataclass(frozen=True)
@@ -137,13 +137,6 @@ class Verdict:
 AGAINST = (CONTRADICTED, TIED)
 """States of the elements that keep a decided claim from holding."""
 
-NO_ELEMENT = Element("", "", np.nan, np.nan, np.nan, (np.nan, np.nan), "", np.nan, np.nan)
-NOTHING = Verdict(
-    UNTESTABLE, NO_ELEMENT, NO_ELEMENT, elements=(), runs=0, p=NEVER, runs_needed=np.nan,
-    level_divisor=0,
-)  # fmt: skip
-"""Verdict on a claim without a test."""
-
 
 def evaluate(
     tests: Sequence[Test],
@@ -158,15 +151,7 @@ def evaluate(
     run of any other algorithm gives no verdict. ``privacy`` has the columns experiment, algorithm,
     variant, epsilon_claimed, epsilon_accountant, epsilon_lower, proven and axes.
     """
-    return judge([estimates(test, runs, privacy) for test in tests], deterministic)
-
-
-def judge(estimates: Sequence[Estimates], deterministic: Collection[str] = ()) -> Verdict:
-    """Derive the verdict on a claim from the estimates of its tests; :data:`NOTHING` without tests.
-
-    The single run of a ``deterministic`` algorithm, without randomness, is exact.
-    """
-    return Judgement(estimates, deterministic).verdict() if estimates else NOTHING
+    return Judgement([estimates(test, runs, privacy) for test in tests], deterministic).verdict()
 
 
 class Judgement:
@@ -178,28 +163,22 @@ class Judgement:
         Names of algorithms without randomness, whose single run is exact.
     """
 
-    def __init__(self, estimates: Sequence[Estimates], deterministic: Collection[str]) -> None:
+    def __init__(self, estimates: Sequence[Estimates], deterministic: Collection[str] = ()) -> None:
         self.parts = estimates
         self.sources = [(estimate, k) for estimate in estimates for k in range(len(estimate.names))]
-        sizes = [len(estimate.names) for estimate in estimates]
-        numbers = np.repeat(np.arange(len(estimates)), sizes)
         self.groups = [
-            _group(estimate.test, number, index)
-            for index, ((estimate, _), number) in enumerate(zip(self.sources, numbers, strict=True))
+            _group(estimate.test, number, k + 1)
+            for number, estimate in enumerate(estimates, 1)
+            for k in range(len(estimate.names))
         ]
         self.accept = np.concatenate([estimate.accept for estimate in estimates])
         self.value = np.concatenate([estimate.value for estimate in estimates])
         self.is_step = np.concatenate([estimate.is_step for estimate in estimates])
         # The steps of a test share one error level.
         self.count = int((~self.is_step).sum() + sum(e.is_step.any() for e in estimates))
-        self.strict = np.repeat([estimate.strict for estimate in estimates], sizes)
-        self.strict &= ~self.is_step
-        self.single = np.repeat(
-            [
-                estimate.runs == 1 and not _exact(estimate.test, deterministic)
-                for estimate in estimates
-            ],
-            sizes,
+        self.strict = np.array([estimate.strict for estimate, _ in self.sources]) & ~self.is_step
+        self.single = np.array(
+            [e.runs == 1 and not _exact(e.test, deterministic) for e, _ in self.sources]
         )
 
     def ends(self, alpha: float) -> Ends:
@@ -213,12 +192,9 @@ class Judgement:
         )
         return np.where(self.single, -np.inf, low), np.where(self.single, np.inf, high)
 
-    def states(self, ends: Ends) -> np.ndarray:
-        """Return confirmed, contradicted, tied or undecided for each element, [elements].
-
-        ``ends`` are those of the intervals.
-        """
-        (low, high), (lowest, highest) = ends, self.accept.T
+    def states(self, alpha: float) -> np.ndarray:
+        """Return confirmed, contradicted, tied or undecided for each element, [elements]."""
+        (low, high), (lowest, highest) = self.ends(alpha), self.accept.T
         with np.errstate(invalid="ignore"):  # infinite on both sides is not equal to a border
             exact = high - low <= ROUNDING
             equal = (np.abs(high - highest) <= ROUNDING) | (np.abs(low - lowest) <= ROUNDING)
@@ -227,46 +203,29 @@ class Judgement:
         choices = [self.strict & exact & equal, inside, outside]
         return np.select(choices, [TIED, CONFIRMED, CONTRADICTED], OPEN)
 
-    def outcome(self, unadjusted: Ends, adjusted: Ends) -> str:
-        """Return the verdict that follows from unadjusted and adjusted intervals.
+    def at(self, alpha: float) -> str:
+        """Return the verdict at error level ``alpha``.
 
         It is "held" if the unadjusted intervals, at the full error level, confirm all elements;
         otherwise it is the verdict by the intervals after Bonferroni's adjustment.
         """
-        if np.all(self.states(unadjusted) == CONFIRMED):
+        if np.all(self.states(alpha) == CONFIRMED):
             return HELD
-        return self._combined(self.states(adjusted))
+        return self._combined(self.states(alpha / self.count))
 
     def _combined(self, states: np.ndarray) -> str:
-        """Combine the states of all elements by the quantifiers of the tests."""
         return combined_groups(zip(self.groups, self.is_step, states, strict=True))
-
-    def at(self, alpha: float) -> str:
-        """Return the verdict at error level ``alpha``."""
-        return self.outcome(self.ends(alpha), self.ends(alpha / self.count))
 
     def verdict(self) -> Verdict:
         """Return the verdict at the error level of 5 %, with its numbers."""
-        unadjusted, adjusted = self.ends(ALPHA), self.ends(ALPHA / self.count)
-        outcome = self.outcome(unadjusted, adjusted)
+        outcome = self.at(ALPHA)
         level_divisor = 1 if outcome == HELD else self.count
-        ends = unadjusted if outcome == HELD else adjusted
-        states = self.states(ends)
         p = self._p(outcome)
-        remaining = states if p == NEVER else self.states(self.ends(p / level_divisor))
-        elements = tuple(
-            Element(
-                estimate.test.kind, estimate.names[k], *map(float, numbers), tuple(accept.tolist()),
-                str(state), float(estimate.error[k]), float(estimate.skewness[k]), group,
-                bool(estimate.is_step[k]), tuple(estimate.means[k].tolist()),
-            )
-            for (estimate, k), group, *numbers, accept, state in zip(
-                self.sources, self.groups, self.value, *ends, self.accept, states, strict=True
-            )
-        )  # fmt: skip
-        below = remaining if p == NEVER else self.states(self.ends(p * (1 - 1e-6) / level_divisor))
+        elements = self._elements(ALPHA / level_divisor)
+        levels = [ALPHA, ALPHA] if p == NEVER else [p, p * (1 - 1e-6)]
+        remaining, below = (self.states(level / level_divisor) for level in levels)
         changed = np.flatnonzero(below != remaining).tolist()
-        needed = self._runs_to_decide(unadjusted, adjusted) if outcome == UNDECIDED else {}
+        needed = self._runs_to_decide() if outcome == UNDECIDED else {}
         against = np.flatnonzero(np.isin(remaining, AGAINST)).tolist() if outcome != HELD else []
         # Steps of a monotone claim confirm nothing.
         confirmed = np.flatnonzero(~self.is_step & (remaining == CONFIRMED)).tolist()
@@ -282,9 +241,22 @@ class Judgement:
             {name: self._excludes(name) for name in (HELD, NOT_HELD)},
         )  # fmt: skip
 
+    def _elements(self, alpha: float) -> tuple[Element, ...]:
+        numbers = zip(self.value, *self.ends(alpha), *self.accept.T, strict=True)
+        return tuple(
+            Element(
+                estimate.test.kind, estimate.names[k], *map(float, row), str(state),
+                float(estimate.error[k]), float(estimate.skewness[k]), group,
+                bool(estimate.is_step[k]), tuple(estimate.means[k].tolist()),
+            )
+            for (estimate, k), group, row, state in zip(
+                self.sources, self.groups, numbers, self.states(alpha), strict=True
+            )
+        )  # fmt: skip
+
     def _p(self, outcome: str) -> float:
         """Compute the smallest error level with this verdict, by bisection on ln alpha."""
-        if outcome in (UNDECIDED, UNTESTABLE):
+        if outcome == UNDECIDED:
             return NEVER
         p = _smallest_level(lambda alpha: self.at(alpha) == outcome)
         is_exact = all(np.all(estimate.error == 0) for estimate in self.parts)
@@ -295,30 +267,29 @@ class Judgement:
         state = CONFIRMED if verdict == HELD else CONTRADICTED
 
         def is_excluded(alpha: float) -> bool:
-            states = self.states(self.ends(alpha / self.count))
+            states = self.states(alpha / self.count)
             return self._combined(np.where(states == OPEN, state, states)) != verdict
 
         return _smallest_level(is_excluded)
 
-    def _runs_to_decide(self, unadjusted: Ends, adjusted: Ends) -> dict[int, float]:
+    def _runs_to_decide(self) -> dict[int, float]:
         """Estimate the number of runs that decides each undecided element that a verdict needs.
 
         With the quantifier ``some``, a part needs no element if one is confirmed, and only one if
         the estimate of an undecided element is inside its region.
         """
         inside = (self.accept[:, 0] <= self.value) & (self.value <= self.accept[:, 1])
-        ends, divisor = (unadjusted, 1) if np.all(inside) else (adjusted, self.count)
-        states = self.states(ends)
+        level = ALPHA if np.all(inside) else ALPHA / self.count
+        (low, high), states = self.ends(level), self.states(level)
         counts, alternatives, unneeded = {}, defaultdict(list), set()
-        for i, (estimate, _) in enumerate(self.sources):
-            if estimate.test.quantifier == "some":
-                alternatives[estimate.test.part].append(i)
+        for i, group in enumerate(self.groups):
+            if group.startswith("some"):
+                alternatives[group].append(i)
             if states[i] == OPEN:
                 gaps = np.abs(self.accept[i] - self.value[i])
-                border = self.accept[i, np.argmin(gaps)]
-                end = ends[1][i] if border > self.value[i] else ends[0][i]
-                width = abs(end - self.value[i])
-                counts[i] = _runs(*self.sources[i], gaps.min(), width, ALPHA / divisor)
+                is_above = self.accept[i, np.argmin(gaps)] > self.value[i]
+                width = abs((high if is_above else low)[i] - self.value[i])
+                counts[i] = _runs(*self.sources[i], gaps.min(), width, level)
         for elements in alternatives.values():
             promising = [i for i in elements if i in counts and inside[i]]
             needed = sorted(promising, key=lambda i: counts[i])[:1] or elements
@@ -369,12 +340,12 @@ def _exact(test: Test, deterministic: Collection[str]) -> bool:
 
 
 def _group(test: Test, number: int, index: int) -> str:
-    """Return the group of the element ``index``, of the test ``number``."""
+    """Return the group of element ``index`` of test ``number``."""
     if test.quantifier in ("most", "some"):
         return f"{test.quantifier} {test.part}".strip()
     if test.quantifier == "universal" or test.kind in ("largest", "smallest"):
-        return f"universal {number + 1}"
-    return f"each {index + 1}"
+        return f"universal {number}"
+    return f"each {number}.{index}"
 
 
 def combined_groups(elements: Iterable[tuple[str, bool, str]]) -> str:

@@ -279,13 +279,12 @@ class Claim(FileEntry):
 
     def complete(self, key_path: str) -> Claim:
         """Return the claim in which each variant has all of its tests."""
-        is_tested = self.model_fields_set & {"test", "tests", "variants"} or not self.untestable
-        default = {self.primary_variant or ONLY_VARIANT: TestedVariant()} if is_tested else {}
+        default = {self.primary_variant or ONLY_VARIANT: TestedVariant()}
         variants = {
             name: self._variant(variant, f"{key_path}.variants.{name}")
             for name, variant in (self.variants or default).items()
         }
-        primary = self.primary_variant or next(iter(variants), ONLY_VARIANT)
+        primary = self.primary_variant or next(iter(variants))
         return self.model_copy(update={"variants": variants, "primary_variant": primary})
 
     def _variant(self, variant: TestedVariant, key_path: str) -> TestedVariant:

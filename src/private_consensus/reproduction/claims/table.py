@@ -17,7 +17,7 @@ from private_consensus.common.multiplicity import ALPHA, holm
 from .constant_models import no_better
 from .intervals import limits
 from .judging import NEVER, Element, Verdict, evaluate
-from .schema import OF_PRIVACY, Claim, Test, TestedVariant
+from .schema import OF_PRIVACY, Claim, Test
 from .selection import CURVE, rows_for
 from .statements import UNITS, without_sign
 from .words import (
@@ -89,8 +89,7 @@ def judge_all(
     none = runs.clear()
     rows = []
     for identity, claim in claims.items():
-        untested = {claim.primary_variant: TestedVariant(tests=[])}
-        for name, variant in (claim.variants or untested).items():
+        for name, variant in claim.variants.items():
             is_primary = name == claim.primary_variant
             # Variants of another sentence have tests of their own.
             reason = "" if variant.claim else claim.untestable or claim.untested
@@ -259,22 +258,15 @@ def _numbers(verdict: Verdict) -> dict[str, Any]:
 
 def _line(element: Element) -> str:
     """Describe an element: group, state, value, interval, region of the claim, and statistic."""
-    low, high, *accept = (f"{end:.6g}" for end in (element.low, element.high, *element.accept))
-    interval, region = f"[{low}, {high}]", f"[{', '.join(accept)}]"
-    numbers = f"{element.value:.6g} {interval} in {region}"
-    step = "step " if element.is_step else ""
-    return f"{element.group}: {step}{element.state}, {numbers}: {element.name}"
+    interval = f"{element.value:.6g} [{element.low:.6g}, {element.high:.6g}]"
+    region = f"[{element.accept_low:.6g}, {element.accept_high:.6g}]"
+    state = f"{'step ' if element.is_step else ''}{element.state}"
+    return f"{element.group}: {state}, {interval} in {region}: {element.statistic}"
 
 
 def _statistic(element: Element) -> dict[str, Any]:
-    ends = dict(zip(("accept_low", "accept_high"), element.accept, strict=True))
-    numbers = {
-        **vars(element),
-        **ends,
-        "statistic": element.name,
-        "unit": UNITS.get(element.kind, ""),
-        "means": ", ".join(f"{mean:.9g}" for mean in element.means),
-    }
+    means = ", ".join(f"{mean:.9g}" for mean in element.means)
+    numbers = {**vars(element), "unit": UNITS.get(element.kind, ""), "means": means}
     return _defined({key: numbers[key] for key in STATISTIC})
 
 

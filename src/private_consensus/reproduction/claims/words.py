@@ -19,8 +19,6 @@ MEANINGS = {
 }
 """Meaning of each verdict, in the order in which reports count verdicts."""
 
-VERDICTS = tuple(MEANINGS)
-
 CONFIRMED, CONTRADICTED, TIED, OPEN = "confirmed", "contradicted", "tied", "undecided"
 """States of one statistic of a claim. Tied: exactly equal although the claim states a strict
 inequality."""
