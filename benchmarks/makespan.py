@@ -1,7 +1,6 @@
 """How long a run takes on so many cores, from what its jobs took.
 
     python -m benchmarks.makespan results/paper --cores 2 16 32 64 --queue 25
-    python -m benchmarks.makespan results/reference     from the wall times of its manifest
 
 Jobs wait for what they read, as the workflow's rules say, and are begun in the order in which they
 can be, the longest chain first, as soon as cores are free and `queue` seconds have passed. A cell
@@ -18,7 +17,6 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from private_consensus.common.readable import read_json
 from private_consensus.common.spreadsheets import markdown_table
 from private_consensus.kernels.forks import fewest
 from private_consensus.reproduction.configuration.plan import Plan, load
@@ -138,15 +136,6 @@ def _split(job: Job, cell: Mapping, cores: int) -> Job:
     return job._replace(seconds=taken, cores=processes)
 
 
-def measured(folder: Path) -> tuple[str, dict[str, float]]:
-    """Return the scale of a run or of a reference, and the time of each job of the full run."""
-    manifest = folder / "manifest.json"
-    if manifest.is_file():
-        stored = read_json(manifest)
-        return stored["scale"], stored["wall seconds"]
-    return folder.name, seconds(jobs(folder))
-
-
 def table(plan: Plan, times: Mapping[str, float], counts: Collection[int], queue: float) -> str:
     """Format the predicted wall times as a Markdown table.
 
@@ -182,6 +171,6 @@ if __name__ == "__main__":
     parser.add_argument("--cores", nargs="+", type=int, default=[2, 16, 32, 64])
     parser.add_argument("--queue", type=float, default=25.0, help="seconds a job waits in a queue")
     options = parser.parse_args()
-    scale, times = measured(options.run)
-    plan = load({**read_yaml(Path("config", "config.yaml")), "scale": scale}, Path("config"))
+    times, config = seconds(jobs(options.run)), read_yaml(Path("config", "config.yaml"))
+    plan = load({**config, "scale": options.run.name}, Path("config"))
     print(table(plan, times, options.cores, options.queue), end="")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A Slurm cluster of one node on the loopback, and paper 000 at smoke scale through sbatch, with the node
+# A Slurm cluster of one node on the loopback, and the first paper at smoke scale through sbatch, with the node
 # drained in the middle: the results must be the bytes of a local run. Needs root on a Debian machine that
 # has no Slurm of its own; removes what it sets up, but for the packages.
 #

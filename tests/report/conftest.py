@@ -129,7 +129,6 @@ def results_of(papers: dict[str, dict[str, Any]], **changes: Any) -> Results:
         "labels": {"descent.released": "descent, as released"},
         "commit": "v1-2-gabc",
         "versions": {"python": "3.11"},
-        "timings": [{"job": "figure.one", "seconds": 75.0, "memory": 300.0}],
     }
     return Results(**{**fields, **changes})
 

@@ -29,7 +29,7 @@ def test_additions_are_listed_last_and_counted_nowhere(results):
     rows = scorecard.scored(extended)
     assert [row["addition"] for row in rows] == [False] * 9 + [True]
     assert [item["count"] for item in scorecard.counts(rows)] == [1, 2, 2, 0, 2, 0, 2]
-    assert answer.summary(extended).startswith("1 of the 9 claims that the papers make holds,")
+    assert answer.summary(extended).startswith("9 claims that the papers make: 1 held,")
     assert paper_view("first", extended)["claims"][-1]["id"] == "first_c01"
     before, after = scorecard.files(rows)["scorecard.md"].split("## Claims that no total counts")
     assert "first_c01" in after and "first_c01" not in before

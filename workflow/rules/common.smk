@@ -87,12 +87,6 @@ def hashes_of_results():
     }
 
 
-def usage_of_jobs():
-    """Return the files with time and memory of the jobs of the requested targets."""
-    jobs = [job for job in workflow.dag.jobs if job.rule.name != "write_report"]
-    return sorted(str(job.log.usage) for job in jobs if "usage" in job.log.keys())
-
-
 def suggest_target(wildcards):
     """Exit with the file of a paper that is not listed, or with the most similar target."""
     for file in sorted(f for c in CONFIGURED for f in c.glob("papers/**/*.yaml")):

@@ -1,4 +1,4 @@
-"""Write the report.  Inputs: figures, numbers, claims, privacy, cards, timings.  Outputs: plan.json and the folder report."""
+"""Write the report.  Inputs: figures, numbers, claims, privacy, cards.  Outputs: plan.json and the folder report."""
 
 from private_consensus import report as pages
 
@@ -24,7 +24,6 @@ rule write_plan:
             "labels": {name: style.label for name, style in PLAN.styles.items()},
             "config": CONFIG.model_dump(mode="json"),
             "expected": hashes_of_results(),
-            "timings": usage_of_jobs(),
         },
     message:
         "Plan of the report"

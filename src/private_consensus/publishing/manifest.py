@@ -1,4 +1,4 @@
-"""Build the manifest of the reference: commit, versions, seed, data, machine, wall times."""
+"""Build the manifest of the reference: commit, versions, seed, data and machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from private_consensus.report.reading import Results
 from private_consensus.reproduction.results.freshness import actual_hashes
 
 CARD = (
-    "dataset", "title", "preparation", "source", "host", "because", "version", "checksum",
+    "dataset", "title", "preparation", "source", "where", "because", "version", "checksum",
     "licence", "citation", "rows", "dim", "splits", "label", "label_rate", "protected", "notes",
 )  # fmt: skip
 """Entries of a data card in the manifest: origin, sizes and encoding, without distributions."""
@@ -43,7 +43,6 @@ def manifest(
     files : mapping
         Path of each published file to its SHA-256.
     """
-    seconds = {row["job"]: round(row["seconds"], 2) for row in results.timings}
     stamps = {str(path): actual_hashes(path) for path in stamped}
     return {
         "scale": results.scale,
@@ -58,8 +57,6 @@ def manifest(
             path: {key: stamp[key] for key in STAMP if key in stamp}
             for path, stamp in sorted(stamps.items())
         },
-        "wall seconds": dict(sorted(seconds.items())),
-        "wall seconds in all": round(sum(seconds.values()), 1),
         "sha256": dict(sorted(files.items())),
     }
 

@@ -1,4 +1,4 @@
-"""Format numbers, intervals, durations, and the names of algorithms and figures for readers."""
+"""Format numbers, intervals, and the names of algorithms and figures for readers."""
 
 from __future__ import annotations
 
@@ -114,13 +114,6 @@ def region(low: float | None, high: float | None, digits: int = 3) -> str:
     if low == -math.inf:
         return "any" if high == math.inf else f"at most {last}"
     return f"at least {first}" if high == math.inf else f"{first} to {last}"
-
-
-def duration(seconds: float) -> str:
-    """Format a duration as seconds, or as minutes and seconds."""
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    return f"{int(seconds // 60)} min {round(seconds % 60):02d} s"
 
 
 def words(name: str) -> str:

@@ -10,36 +10,23 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from private_consensus.common.symbols import typeset
 from private_consensus.reproduction.results.freshness import command
 
-from .formats import LINKS, algorithm_title, code, duration, figure_name, number, words
+from .formats import LINKS, algorithm_title, code, figure_name, number, words
 from .reading import Results, surrogates_in
-from .views import (
-    answer,
-    audits,
-    comparison,
-    data,
-    figures,
-    privacy,
-    run,
-    scorecard,
-    statements,
-)
+from .views import answer, audits, comparison, data, figures, privacy, scorecard, statements
 
 TOPICS = {
-    "scorecard": "Claims",
-    "comparison": "Methods",
-    "privacy": "Privacy",
-    "audits": "Audits",
-    "statements": "Theorems and errata",
-    "data": "Data",
-    "run": "Run",
+    "scorecard": ("Claims", scorecard),
+    "comparison": ("Methods", comparison),
+    "privacy": ("Privacy", privacy),
+    "audits": ("Audits", audits),
+    "statements": ("Theorems and errata", statements),
+    "data": ("Data", data),
 }
-"""Name to title of each topic page, in the order of the navigation.
+"""Name to title and view of each topic page, in the order of the navigation.
 
-Each page has a template ``<name>_page.html.j2`` and a function ``page(results)`` in
-``views/<name>.py`` that returns the variables of the template.
+Each page has a template ``<name>_page.html.j2``. The function ``page(results)`` of its view returns
+the variables of the template.
 """
-VIEWS = (scorecard, comparison, privacy, audits, statements, data, run)
-"""Module of each topic page."""
 
 
 def page(results: Results) -> str:
@@ -48,9 +35,10 @@ def page(results: Results) -> str:
     content = {
         "answer": answer.summary(results),
         "command": command("", results.scale),
-        "counts": scorecard.counts(scorecard.scored(results)),
+        "commit": results.commit,
+        "seed": results.seed,
+        "versions": results.versions,
         "delivered": less,
-        "as_claimed": privacy.AS_CLAIMED,
         "methods": comparison.page(results)["answer"],
         "papers": [_head(key, results) for key in results.papers],
         "surrogates": surrogates_in(fact["source"] for fact in results.facts.values()),
@@ -66,7 +54,7 @@ def pages(results: Results) -> dict[str, str]:
         )
         for key in results.papers
     }
-    for topic, view in zip(TOPICS, VIEWS, strict=True):
+    for topic, (_, view) in TOPICS.items():
         content = view.page(results)
         texts[f"{topic}.html"] = _rendered(f"{topic}_page", results, f"{topic}.html", **content)
     return texts
@@ -79,7 +67,7 @@ def _rendered(template: str, results: Results, name: str, **content: object) -> 
         "decides": results.decides,
         "paper_names": results.names,
         "is_reference": results.is_reference,
-        "topics": TOPICS,
+        "topics": {name: title for name, (title, _) in TOPICS.items()},
         "here": name,
         "root": "../" * name.count("/"),
     }
@@ -96,7 +84,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = (words, number, duration, code, algorithm_title, figure_name, typeset)
+    filters = (words, number, code, algorithm_title, figure_name, typeset)
     templates.filters |= {function.__name__: function for function in filters}
     templates.filters["paper_of"] = lambda name: name.partition("_")[0]
     return templates

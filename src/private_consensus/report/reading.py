@@ -12,7 +12,6 @@ from typing import Any
 
 import polars as pl
 
-from private_consensus.common.job_logging import read_usage, was_measured
 from private_consensus.common.provenance import versions
 from private_consensus.common.readable import read_json
 from private_consensus.reproduction.claims.words import may_decide
@@ -64,8 +63,8 @@ class Results:
         variants.
     seed : int
         Seed of all random streams.
-    commit, versions, timings
-        Commit, library versions and job durations; they may differ between runs with equal results.
+    commit, versions
+        Commit and library versions; they may differ between runs with equal results.
     """
 
     scale: str
@@ -83,7 +82,6 @@ class Results:
     seed: int | None = None
     commit: str = UNKNOWN_COMMIT
     versions: Mapping[str, str] = field(default_factory=dict)
-    timings: Sequence[Row] = field(default_factory=list)
 
     @cached_property
     def paper_of(self) -> dict[str, str]:
@@ -112,8 +110,7 @@ def read_results(plan: Row, files: Any, *, scale: str, commit: str) -> Results:
     Parameters
     ----------
     plan : mapping
-        Content of ``plan.json``: ``papers``, ``labels``, the configuration ``config``, and the
-        files with time and memory of jobs ``timings``. Missing files of jobs are ignored.
+        Content of ``plan.json``: ``papers``, ``labels`` and the configuration ``config``.
     files : mapping or Namedlist of Snakemake
         Paths by kind. Parquet files are ``claims``, ``privacy``, and those of each figure
         (``numbers``) and table (``tables``, optional). Each figure has an SVG file (``svg``), each
@@ -141,7 +138,6 @@ def read_results(plan: Row, files: Any, *, scale: str, commit: str) -> Results:
         audit={Path(path).stem: rows_of(path).to_dicts() for path in files.get("audit", ())},
         statements=rows_of(statements).to_dicts() if statements else [],
         comparison=Path(compared[0]).parent if compared else None,
-        timings=[timing(path) for path in map(Path, plan["timings"]) if was_measured(path)],
     )
 
 
@@ -165,12 +161,6 @@ def svg_size(text: str) -> dict[str, float]:
     """Return the width and height that an SVG declares; empty without them."""
     match = SVG_SIZE.search(text)
     return dict(zip(("width", "height"), map(float, match.groups()), strict=True)) if match else {}
-
-
-def timing(path: Path) -> dict[str, Any]:
-    """Read the wall time in seconds and the peak memory in MB of a job."""
-    usage = read_usage(path)
-    return {"job": path.stem, "seconds": usage["s"], "memory": usage["max_rss"]}
 
 
 def described_commit(folder: str | Path) -> str:

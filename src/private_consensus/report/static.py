@@ -42,8 +42,8 @@ INDEX = """<!doctype html>
 def reference_results(root: Path) -> Results:
     """Read the published results of a repository.
 
-    Figures and claims of the configuration that the reference does not contain are omitted. Data,
-    versions and wall times are those of the manifest.
+    Figures and claims of the configuration that the reference does not contain are omitted. Data
+    and versions are those of the manifest.
     """
     folder = root / "results" / REFERENCE
     manifest = read_json(folder / "manifest.json")
@@ -59,7 +59,6 @@ def reference_results(root: Path) -> Results:
         "papers": papers,
         "labels": {name: style.label for name, style in plan.styles.items()},
         "config": {"seed": manifest["seed"]},
-        "timings": (),
     }
     files = {
         "claims": folder / "claims.parquet",
@@ -78,10 +77,6 @@ def reference_results(root: Path) -> Results:
         claims=[row for row in results.claims if row["figure"] in published],
         cards=manifest["data"],
         versions=manifest["versions"],
-        timings=[
-            {"job": job, "seconds": seconds, "memory": 0.0}
-            for job, seconds in manifest["wall seconds"].items()
-        ],
         is_reference=True,
     )
 

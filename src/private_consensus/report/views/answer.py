@@ -9,30 +9,11 @@ from operator import itemgetter
 
 from private_consensus.common.grouping import grouped
 from private_consensus.privacy import INCONCLUSIVE, NOT_PROVEN, VIOLATED
-from private_consensus.reproduction.claims.words import (
-    HELD,
-    IN_PART,
-    NOT_HELD,
-    NOT_REFUTED,
-    UNDECIDED,
-    UNTESTABLE,
-    UNTESTED,
-)
+from private_consensus.reproduction.claims.words import MEANINGS
 
 from ..formats import algorithm_title, number
 from ..reading import Results, Row
 from .privacy import LESS_THAN_CLAIMED, audit_of_release, settings_of_papers, worst
-
-PREDICATES = {
-    HELD: ("holds", "hold"),
-    IN_PART: ("holds in part", "hold in part"),
-    NOT_HELD: ("does not hold", "do not hold"),
-    NOT_REFUTED: ("is a theorem that is not refuted", "are theorems that are not refuted"),
-    UNDECIDED: ("is undecided", "are undecided"),
-    UNTESTED: ("is not tested", "are not tested"),
-    UNTESTABLE: ("cannot be tested", "cannot be tested"),
-}
-"""Verdict to its predicate in a sentence, in singular and plural."""
 
 
 def summary(results: Results) -> str:
@@ -55,16 +36,8 @@ def claims_clause(claims: Iterable[Row]) -> str:
     """Count the verdicts on the claims that the papers make; empty without claims."""
     primary = (row for row in claims if row["is_primary"] and not row["addition"])
     counts = Counter(row["verdict"] for row in primary)
-    total = sum(counts.values())
-    if not total:
-        return ""
-    of_all = f" of the {number(total)} claims that the papers make"
-    clauses = []
-    for verdict, forms in PREDICATES.items():
-        if count := counts[verdict]:
-            subject = f"{number(count)}{'' if clauses else of_all}"
-            clauses.append(f"{subject} {forms[count != 1]}")
-    return " and ".join(filter(None, [", ".join(clauses[:-1]), clauses[-1]]))
+    listed = ", ".join(f"{counts[name]} {name}" for name in MEANINGS if counts[name])
+    return f"{counts.total()} claims that the papers make: {listed}" if counts else ""
 
 
 def privacy_clause(results: Results) -> str:

@@ -1,28 +1,26 @@
-"""Content of the page of data sets: one data card per preparation."""
+"""Content of the page of data sets."""
 
 from __future__ import annotations
 
-from typing import Any
+from operator import itemgetter
 
+from private_consensus.common.grouping import grouped
 from private_consensus.reproduction.data.catalogue import DATA_SETS, entry
 
-from ..formats import number
-from ..reading import Results, Row
+from ..reading import Results
 
 
 def page(results: Results) -> dict[str, object]:
-    """Collect the data cards of the page."""
-    return {"cards": [card(content) for content in results.cards]}
-
-
-def card(content: Row) -> dict[str, Any]:
-    """Format a data card for the page."""
+    """Collect the data sets with their origin, and the cards of their preparations."""
+    by_origin = grouped(results.cards, itemgetter("dataset", "source", "checksum"))
     return {
-        "title": content["dataset"],
-        **content,
-        "surrogate": content["source"] == "surrogate",
-        "needs": entry(content["dataset"]).needs if content["dataset"] in DATA_SETS else "",
-        "splits": ", ".join(
-            f"{name} {number(rows)}" for name, rows in content.get("splits", {}).items()
-        ),
+        "data_sets": [
+            {
+                **cards[0],
+                "surrogate": cards[0]["source"] == "surrogate",
+                "needs": entry(name).needs if name in DATA_SETS else "",
+                "preparations": cards,
+            }
+            for (name, *_), cards in by_origin.items()
+        ]
     }

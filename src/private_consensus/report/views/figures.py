@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+import yaml
 
 from private_consensus.reproduction.results.freshness import command
 from private_consensus.reproduction.results.tables import formatted
 
-from ..formats import heading, number, value_range, words
+from ..formats import heading, value_range, words
 from ..reading import Results, Row
 from .verdicts import of_figure
 
 LINKS = ("csv.zip", "parquet", "svg", "png", "pdf")
 """File formats of a figure: numbers and drawings. The published reference has no PDF."""
+SHARED = ("problem", "network", "budget", "horizon", "runs")
+"""Keys of an experiment that describe the settings of all variants."""
 TABLE_LINKS = ("csv", "md", "tex")
 """File formats of a table."""
 
@@ -98,69 +101,19 @@ def _curve_text(curve: Row, labels: Mapping[str, str]) -> str:
 
 
 def experiment(key: str, spec: Row, scale: str) -> dict[str, object]:
-    """Add the name of an experiment, its common settings and its reductions in words."""
-    return {
-        **spec,
-        "name": key,
-        "settings": settings(spec),
-        "reduced": reductions(spec["smoke"] if scale == "smoke" else None),
-    }
+    """Add the name of an experiment, and the settings that all of its variants share as YAML."""
+    reduced = spec["smoke"] if scale == "smoke" else None
+    shared = {name: spec[name] for name in SHARED if spec.get(name)}
+    shared |= {"smoke": reduced} if reduced else {}
+    settings = yaml.safe_dump(_stated(shared), sort_keys=False, allow_unicode=True)
+    return {**spec, "name": key, "settings": settings, "is_reduced": bool(reduced)}
 
 
-def settings(spec: Row) -> list[tuple[str, str]]:
-    """Describe the parameters that are common to all variants of an experiment."""
-    descriptions = [
-        (key, "; ".join(_parameter(*item) for item in spec[key].items() if item[1] is not None))
-        for key in ("problem", "network")
-        if spec.get(key)
-    ]
-    if budget := spec.get("budget"):
-        descriptions.append(("budget", _budget(budget)))
-    return descriptions + [(key, _value(spec[key])) for key in ("horizon", "runs") if spec.get(key)]
-
-
-def _parameter(name: str, value: object) -> str:
-    if name == "name":
-        return _value(value)
-    if isinstance(value, bool):
-        return words(name) if value else f"not {words(name)}"
-    if name == "edges" and isinstance(value, list):
-        return f"edges {', '.join('–'.join(map(str, edge)) for edge in value)}"
-    return f"{words(name)} {_value(value)}"
-
-
-def _budget(budget: Row) -> str:
-    """Describe epsilon and delta of an experiment; delta can depend on the number of records."""
-    if budget["epsilon"] == math.inf:
-        return "none"
-    delta = budget["delta"]
-    is_power = isinstance(delta, Mapping)
-    in_words = f"records^{number(delta['records_power'])}" if is_power else number(delta)
-    return f"ε = {number(budget['epsilon'])}; δ = {in_words.replace('records^−1', '1/records')}"
-
-
-def _value(value: object) -> str:
-    """Format a value of a setting; a list with more than six entries by its length."""
-    if isinstance(value, list) and len(value) > 6:
-        return f"{len(value)} values"
-    if isinstance(value, Mapping):
-        return ", ".join(f"{words(str(k))} {_value(v)}" for k, v in value.items())
-    if isinstance(value, list):
-        return ", ".join(map(_value, value))
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number(value) if is_number else words(str(value))
-
-
-def reductions(reduced: Row | None) -> str:
-    """Describe how a smaller scale differs from that of the paper; empty without difference."""
-    if not reduced:
-        return ""
-    changes = [f"{number(n)} run{'s' * (n != 1)}"] if (n := reduced.get("runs")) else []
-    changes += [f"{words(axis)} {', '.join(_value(v) for v in values)}"
-              for axis, values in reduced.get("axes", {}).items()]  # fmt: skip
-    changes += [f"{words(path.rpartition('.')[2])} = {_value(value)}"
-              for path, value in reduced.get("set", {}).items()]  # fmt: skip
-    return "; ".join(changes)
+def _stated(value: Any) -> Any:
+    """Remove keys without a value from nested mappings."""
+    if not isinstance(value, Mapping):
+        return value
+    return {key: _stated(item) for key, item in value.items() if item not in (None, {}, [])}
 
 
 def unspecified_details(paper: Row) -> list[dict[str, object]]:

@@ -40,8 +40,6 @@ LESS_THAN_CLAIMED = (VIOLATED, DIFFERS)
 
 ABLATION = "ablation"
 """Interpretation of settings that no paper contains."""
-AXIS_ENDS = (0.05, 20.0)
-"""Smallest and largest multiple of the claimed epsilon on the axis."""
 
 
 @cache
@@ -72,7 +70,6 @@ def page(results: Results) -> dict[str, object]:
     """Collect the content of the privacy page."""
     return {
         "delivered": delivered(results),
-        "as_claimed": AS_CLAIMED,
         "papers": [
             {"key": key, "short": results.names[key], "rows": rows,
              "uses": list(dict.fromkeys(use for row in rows for use in row["uses"]))}
@@ -182,7 +179,6 @@ def _placed(title: str, verdict: str, low: float, high: float) -> dict[str, Any]
     return {
         "title": title, "icon": ICONS[verdict], "verdict": verdict, "low": low, "high": high,
         "multiple": multiple_in_words(low, high),
-        "start": _axis_position(low), "end": _axis_position(high),
     }  # fmt: skip
 
 
@@ -210,16 +206,6 @@ def multiple_in_words(low: float, high: float) -> str:
         return f"at most {number(high, 2)}"
     ends = number(low, 2), number(high, 2)
     return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
-
-
-def _axis_position(multiple: float) -> float:
-    """Return the position of a multiple on the axis, in percent of its length."""
-    low, high = (math.log(end) for end in AXIS_ENDS)
-    at = math.log(min(max(multiple, AXIS_ENDS[0]), AXIS_ENDS[1]))
-    return round(100 * (at - low) / (high - low), 1)
-
-
-AS_CLAIMED = _axis_position(1.0)
 
 
 # --- One row per reading --------------------------------------------------------------------------
