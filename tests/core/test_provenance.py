@@ -28,9 +28,8 @@ def package(tmp_path, monkeypatch):
     (root / "b.py").write_text('"""Words."""\n\nN = 1\n\n\ndef f(x):\n    return x + 1\n')
     (root / "c.py").write_text("x = 1\n")
     (root / "sub" / "d.py").write_text("from ..c import x as value\n")
-    (root / "provenance.py").write_text("")
     monkeypatch.setattr(provenance, "PACKAGE", "small")
-    monkeypatch.setattr(provenance, "__file__", str(root / "common" / "provenance.py"))
+    monkeypatch.syspath_prepend(tmp_path)
     forget()
     yield root
     monkeypatch.undo()
@@ -38,7 +37,7 @@ def package(tmp_path, monkeypatch):
 
 
 def forget():
-    for name in ("imported_modules", "_origin", "_syntax", "_direct_imports"):
+    for name in ("imported_modules", "_file_of", "_syntax", "_direct_imports"):
         getattr(provenance, name).cache_clear()
 
 

@@ -6,7 +6,6 @@ as ``problem.labels[agent 2, record 5]``, with its value and the bound.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any
@@ -111,28 +110,3 @@ def require_rows_within(key: str, rows: np.ndarray, bound: float, axes: Sequence
     norms = np.sqrt(np.einsum("...k,...k->...", rows.astype(float), rows.astype(float)))
     within = norms <= bound * (1 + tolerance_of(rows))
     require_each(within, f"norm of {key}", norms, axes[:-1], f"an l2 norm of at most {bound:g}")
-
-
-def require_number(
-    key: str,
-    value: Any,
-    *,
-    above: float = -math.inf,
-    least: float = -math.inf,
-    infinite: bool = False,
-) -> None:
-    """Raise :class:`.InvalidInput` unless ``value`` is a real number in a range.
-
-    The number has to exceed ``above``, be at least ``least``, and may be infinite if ``infinite``.
-    """
-    lower = f" > {above:g}" if above > -math.inf else f" >= {least:g}" if least > -math.inf else ""
-    expected = f"a {'' if infinite else 'finite '}number{lower}"
-    is_number = isinstance(value, int | float | np.integer | np.floating)
-    is_number = is_number and not isinstance(value, bool)
-    require(is_number, key, value if isinstance(value, str) else type(value).__name__, expected)
-    try:
-        is_finite = math.isfinite(value)
-    except OverflowError:  # an integer that no floating-point number represents
-        is_finite = False
-    in_range = (is_finite or (infinite and value == math.inf)) and value > above and value >= least
-    require(bool(in_range), key, value if isinstance(value, int) else float(value), expected)

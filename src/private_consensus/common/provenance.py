@@ -19,6 +19,7 @@ import tempfile
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -85,7 +86,7 @@ def code_hash(*modules: str, files: Iterable[str | Path] = ()) -> str:
     reached = set().union(*(imported_modules(module) for module in starts))
     digest = hashlib.sha256()
     for module in sorted(reached):
-        digest.update(f"{module}\0{_syntax(_origin(module)).text}\0".encode())
+        digest.update(f"{module}\0{_syntax(str(_file_of(module))).text}\0".encode())
     for file in sorted(map(str, files)):
         digest.update(_syntax(file).text.encode())
     return digest.hexdigest()[:16]
@@ -107,23 +108,9 @@ def imported_modules(module: str) -> frozenset[str]:
 def atomic_write(path: str | Path) -> Generator[Path]:
     """Yield a temporary path next to ``path``, and rename it to ``path`` if the block succeeds.
 
-    Contents and name are flushed to the disk, so that a loss of power leaves either the old file or
-    the new file. Raises :class:`InvalidInput` if ``path`` cannot be written.
+    Raises :class:`InvalidInput` if ``path`` cannot be written.
     """
     path = Path(path)
-    temporary = temporary_file(path)
-    try:
-        yield temporary
-        temporary.chmod(0o644)
-        _flush_to_disk(temporary)
-        os.replace(temporary, path)
-        _flush_to_disk(path.parent)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def temporary_file(path: Path) -> Path:
-    """Create an empty file next to ``path``; refuse a path that cannot be written."""
     try:
         with suppress(FileExistsError):
             path.parent.mkdir(parents=True)
@@ -135,19 +122,13 @@ def temporary_file(path: Path) -> Path:
     except OSError as error:
         raise Refused([f"Cannot write {path}: {error.strerror}"]) from error
     os.close(handle)
-    return Path(name)
-
-
-def _flush_to_disk(path: Path) -> None:
-    """Flush a file, or the names in a folder, to the disk."""
-    handle = os.open(path, os.O_RDONLY)
+    temporary = Path(name)
     try:
-        os.fsync(handle)
-    except OSError as error:  # some network file systems do not support this for folders
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):
-            raise
+        yield temporary
+        temporary.chmod(0o644)
+        os.replace(temporary, path)
     finally:
-        os.close(handle)
+        temporary.unlink(missing_ok=True)
 
 
 def write_text(path: str | Path, text: str) -> None:
@@ -162,63 +143,26 @@ def write_json(path: str | Path, value: Any) -> None:
 
 
 @cache
-def _origin(module: str) -> str:
-    """Return the file of a module, without importing a module of this package."""
-    origin = _file_of(module)
-    if origin is None and not _is_ours(module):
-        spec = importlib.util.find_spec(module)
-        origin = spec.origin if spec else None
-    if origin is None:
-        raise ModuleNotFoundError(module)
-    return origin
-
-
 def _file_of(module: str) -> str | None:
-    """Return the source file of a module; None if there is none, as for a namespace package."""
+    """Return the source file of a module, without importing it; None if it has none."""
     root, *names = module.split(".")
-    for folder in _package_folders(root):
-        stem = folder.joinpath(*names)
-        for file in (stem / "__init__.py", stem.with_suffix(".py")):
-            if file.is_file():
-                return str(file)
-    return None
-
-
-def _package_folders(root: str) -> list[Path]:
-    """Return the folders of a package, or the path of a single module without its suffix."""
-    if root == PACKAGE:
-        return [Path(__file__).parents[1]]
     spec = importlib.util.find_spec(root)
-    if spec is None:
-        return []
-    if spec.submodule_search_locations is not None:
-        return [Path(folder) for folder in spec.submodule_search_locations]
-    return [Path(spec.origin).with_suffix("")] if spec.origin else []
-
-
-def _is_ours(name: str) -> bool:
-    return name == PACKAGE or name.startswith(f"{PACKAGE}.")
+    for name in names:
+        folders = spec.submodule_search_locations if spec else None
+        spec = PathFinder.find_spec(name, folders or [])
+    return spec.origin if spec and str(spec.origin).endswith(".py") else None
 
 
 class _Syntax(NamedTuple):
     """Abstract syntax of a source file without docstrings, as text, and its import statements."""
 
     text: str
-    imports: tuple[ast.Import | ast.ImportFrom, ...] = ()
+    imports: tuple[ast.Import | ast.ImportFrom, ...]
 
 
 @cache
 def _syntax(path: str) -> _Syntax:
-    if not str(path).endswith(".py"):
-        return _Syntax(file_hash(path))
-    return syntax_of(Path(path).read_text(encoding="utf-8"))
-
-
-# The key of this cache is the text, so that a changed file is parsed again in a running process.
-@cache
-def syntax_of(text: str) -> _Syntax:
-    """Return the abstract syntax of a source text without docstrings, and its imports."""
-    tree = ast.parse(text)
+    tree = ast.parse(Path(path).read_text(encoding="utf-8"))
     imports = [node for node in _statements(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
     return _Syntax(ast.dump(_without_docstrings(tree)), tuple(imports))
 
@@ -250,11 +194,12 @@ def _statements(node: ast.AST) -> Iterator[ast.stmt]:
 
 @cache
 def _direct_imports(module: str) -> frozenset[str]:
-    origin, home = _origin(module), module.partition(".")[0]
-    if not origin.endswith(".py"):
-        return frozenset(_parents(module))
-    package = module if origin.endswith("__init__.py") else module.rpartition(".")[0]
-    return frozenset(_imports_of(origin, package, home) | _parents(module))
+    file = _file_of(module)
+    if file is None:
+        raise ModuleNotFoundError(module)
+    package = module if file.endswith("__init__.py") else module.rpartition(".")[0]
+    home = module.partition(".")[0]
+    return frozenset(_imports_of(file, package, home) | _parents(module))
 
 
 def _imports_of(path: str, package: str, home: str) -> set[str]:

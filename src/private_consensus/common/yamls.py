@@ -39,19 +39,6 @@ class _UniqueKeyLoader(_Base):
         return super().construct_mapping(node, deep)
 
 
-def _require_no_cycle(content: Any, ancestors: set[int], finished: set[int]) -> None:
-    """Raise ``ValueError`` for an alias that makes a mapping or a list contain itself."""
-    if not isinstance(content, dict | list) or id(content) in finished:
-        return
-    if id(content) in ancestors:
-        raise ValueError("an alias makes a mapping or list contain itself")
-    ancestors.add(id(content))
-    for child in content.values() if isinstance(content, dict) else content:
-        _require_no_cycle(child, ancestors, finished)
-    ancestors.remove(id(content))
-    finished.add(id(content))
-
-
 def parse(text: str, name: str) -> Any:
     """Parse a YAML text into mappings, lists and scalars.
 
@@ -59,9 +46,7 @@ def parse(text: str, name: str) -> Any:
     the name of the file.
     """
     try:
-        content = yaml.load(text, Loader=_UniqueKeyLoader)
-        _require_no_cycle(content, set(), set())
-        return content
+        return yaml.load(text, Loader=_UniqueKeyLoader)
     except ConstructorError as error:
         line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
         problem = f"{line}{error.problem}"

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from private_consensus.common.arrays import require_number, tolerance_of
+from private_consensus.common.arrays import tolerance_of
 from private_consensus.common.errors import InvalidInput, arguments, require
 
 from .problems.logistic_regression import LogisticRegression
@@ -267,8 +267,8 @@ def split(
         require(not unscaled, "clip", None, expected)
         bound = math.sqrt(len(selected))
     require(bound is None or clip is None, "bound", bound, "either bound or clip")
-    limit: Any = bound if clip is None else clip
-    require_number("bound" if clip is None else "clip", limit, above=0)
+    key, limit = ("bound", bound) if clip is None else ("clip", clip)
+    limit = arguments.number(key, limit, "a finite number > 0", lambda v: 0 < v < math.inf)
     rows = _within_norm(records, np.stack(values, axis=-1), limit, clip is not None)
     is_test = records.is_test(fraction, seed)
     order = np.argsort(records.owners, kind="stable")

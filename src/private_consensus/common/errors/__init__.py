@@ -29,30 +29,30 @@ class InvalidInput(ValueError):
     """
 
     def __init__(self, key: str, value: Any, expected: str):
-        name = shortened(one_line(str(key)), MAX_VALUE)
-        expectation = _shortened_names(one_line(str(expected)))
+        super().__init__(key, value, expected)
+        self.key, self.value, self.expected = key, value, expected
+
+    def __str__(self) -> str:
+        key, value, expected = self.key, self.value, str(self.expected)
         problem = "missing" if value is None else f"found {representation(value)}"
-        message = f"{name}: {problem}, expected {expectation}"
+        name = shortened(one_line(str(key)), MAX_VALUE)
+        message = f"{name}: {problem}, expected {_shortened_names(one_line(expected))}"
         if isinstance(value, str) and expected.startswith(ONE_OF):
             suggestion = nearest(value, expected.removeprefix(ONE_OF).split(", "))
             message = "; ".join(filter(None, [message, suggestion]))
-        super().__init__(message)
-        self.key, self.value, self.expected = key, value, expected
-
-    def __reduce__(self):
-        return type(self), (self.key, self.value, self.expected)
+        return message
 
 
 class Refused(InvalidInput):
     """Error with several lines, such as one line per invalid key of a configuration."""
 
     def __init__(self, lines: list[str]):
-        Exception.__init__(self, "\n".join(shortened(one_line(line), MAX_LINE) for line in lines))
+        Exception.__init__(self, lines)
         self.key, self.value, self.expected = "", None, ""
         self.lines = lines
 
-    def __reduce__(self):
-        return type(self), (self.lines,)
+    def __str__(self) -> str:
+        return "\n".join(shortened(one_line(line), MAX_LINE) for line in self.lines)
 
 
 class OutsideRange(UserWarning):
@@ -69,15 +69,13 @@ class Diverged(ArithmeticError):
     """
 
     def __init__(self, algorithm: str, setting: Any, iteration: int, run: int):
-        super().__init__(
-            f"{algorithm}: non-finite iterate at iteration {iteration}, "
-            f"run {run}, setting {setting}"
-        )
+        super().__init__(algorithm, setting, iteration, run)
         self.algorithm, self.setting = algorithm, setting
         self.iteration, self.run = iteration, run
 
-    def __reduce__(self):
-        return type(self), (self.algorithm, self.setting, self.iteration, self.run)
+    def __str__(self) -> str:
+        where = f"iteration {self.iteration}, run {self.run}, setting {self.setting}"
+        return f"{self.algorithm}: non-finite iterate at {where}"
 
 
 def require(condition: bool, key: str, value: Any, expected: str) -> None:

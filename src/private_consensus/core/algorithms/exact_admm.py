@@ -17,7 +17,6 @@ from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
-from private_consensus.common.arrays import require_number
 from private_consensus.common.errors import require
 from private_consensus.privacy import gaussian_epsilon, gaussian_mu
 from private_consensus.privacy.mechanisms import Gaussian
@@ -68,7 +67,7 @@ class ExactADMM(ConsensusADMM):
 
     def _unit_sensitivity(self, problem) -> float:
         r"""Return the sensitivity times the neighbourhood size, :math:`\Delta_k|N_k|`."""
-        require_number("problem.least_convexity", problem.least_convexity, least=0)
+        problem.required_convexity()
         return problem.record_change("l2") / (2.0 * self.rho)
 
     def mechanisms(self, problem, network, horizon):

@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 import numpy as np
 
-from private_consensus.common.arrays import float_array, require_number
+from private_consensus.common.arrays import float_array
 from private_consensus.common.errors import InvalidInput, arguments, require
 
 NORMS = ("l1", "l2", "linf")
@@ -353,9 +353,15 @@ class Problem(ABC):
             Bound, with the shape of ``curvature``.
         """
         arguments.choice("norm", norm, NORMS)
-        require_number("problem.least_convexity", self.least_convexity, least=0)
-        l2_change = self.record_change("l2") / (self.least_convexity + curvature)
+        l2_change = self.record_change("l2") / (self.required_convexity() + curvature)
         return l2_change * (np.sqrt(self.dim) if norm == "l1" else 1.0)
+
+    def required_convexity(self) -> float:
+        """Return ``least_convexity``; refuse a problem that does not declare it."""
+        value, expected = self.least_convexity, "a finite number >= 0"
+        return arguments.number(
+            "problem.least_convexity", value, expected, lambda convexity: 0 <= convexity < np.inf
+        )
 
     @property
     def reached_l1_share(self) -> float | None:
