@@ -36,7 +36,7 @@ def numbers(y, style="one", source="made", series="", guarantee=""):
 
 def chart_of(frame, **changes):
     panels = [panel(**changes)]
-    figure = {"title": "A figure", "panels": panels, "note": "", "conditions": ""}
+    figure = {"title": "A figure", "panels": panels, "conditions": ""}
     return validated(figures.draw("none", "nobody", frame, figure, STYLES))
 
 

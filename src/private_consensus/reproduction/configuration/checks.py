@@ -233,13 +233,9 @@ def _unmeasured(
 
 
 def _wrong_panel(key_path: str, panel: Panel, paper: Paper) -> Iterator[str]:
-    """Yield one line per unknown name and per invalid goal of a panel and its curves."""
+    """Yield one line per unknown name of a panel and its curves."""
     if panel.experiment and panel.experiment not in paper.experiments:
         yield expected(key_path, panel.experiment, paper.experiments)
-    for goal in panel.goals:
-        if not math.isfinite(goal) or (panel.log_x and goal <= 0) or panel.goals.count(goal) > 1:
-            kind = "positive numbers" if panel.log_x else "numbers"
-            yield f"{key_path}.goals: found {goal!r}, expected different {kind}"
     for curve in panel.curves:
         use = Use(
             key_path,

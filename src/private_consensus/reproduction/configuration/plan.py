@@ -222,7 +222,7 @@ def load(config: Mapping[str, Any], *folders: Path) -> Plan:
         With one line per invalid key.
     """
     checked = validate(Config, config)
-    papers, lines = {}, []
+    papers, files, lines = {}, {}, []
     for key in checked.papers:
         candidates = [folder / "papers" / f"{key}.yaml" for folder in folders]
         file = next(filter(Path.exists, candidates), None)
@@ -233,20 +233,18 @@ def load(config: Mapping[str, Any], *folders: Path) -> Plan:
             lines.append(f"papers: found {key!r}, expected one of {', '.join(available)}")
             continue
         try:
-            papers[key] = read_paper(file)
+            papers[key] = read_paper(file, files)
             if papers[key].paper.key != key:
                 line = f"paper.key: found {papers[key].paper.key!r}, expected {key!r}"
                 lines.append(papers[key].located(line))
             lines += map(papers[key].located, dict.fromkeys(wrong_references(papers[key])))
         except ConfigurationError as error:
             lines += error.lines
-    files = [folder / "styles.yaml" for folder in reversed(folders)]
     styles = {
         name: validate(Style, style, prefix=f"{os.path.relpath(file)}: {name}")
-        for file in filter(Path.exists, files)
+        for file in filter(Path.exists, (folder / "styles.yaml" for folder in reversed(folders)))
         for name, style in read_yaml(file).items()
     }
-    lines += list(_taken_names(papers))
     for paper in papers.values():
         lines += list(_missing_styles(paper, styles))
     file = next(filter(Path.is_file, (folder / "audits.yaml" for folder in folders)))
@@ -272,23 +270,6 @@ def modules_of(algorithm_names: Collection[str], problem_names: Collection[str])
         *lower_bounds.modules_of(map(algorithms.load, algorithm_names)),
         *map(universes.module_name, problem_names),
     ]
-
-
-def _taken_names(papers: Mapping[str, Paper]) -> Iterator[str]:
-    """Yield one line per name that is used twice, since names identify targets and files."""
-    targets: dict[str, str] = {}
-    experiments: dict[str, str] = {}
-    for paper in papers.values():
-        for section, entries, owners in (
-            ("figures", paper.figures, targets),
-            ("tables", paper.tables, targets),
-            ("experiments", paper.experiments, experiments),
-        ):
-            for name in entries:
-                if name in owners:
-                    message = f"the name is that of {owners[name]}; choose another name"
-                    yield paper.located(f"{section}.{name}: {message}")
-                owners[name] = paper.located(f"{section}.{name}")
 
 
 def _wrong_cells(plan: Plan) -> Iterator[str]:

@@ -66,6 +66,8 @@ MAX_ITERATIONS = 100_000
 ADDED = "_extra_"
 """Part of the name of figures that are not figures of the paper."""
 SECTIONS = ("experiments", "figures", "tables", "claims")
+TARGETS = ("figures", "tables")
+"""Sections whose names are targets of the workflow."""
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 V = TypeVar("V")
 
@@ -448,7 +450,7 @@ class PanelKeys(CurveKeys):
     """Smallest and largest value of the vertical axis."""
     statistic: Statistic = "mean"
     """Statistic over the runs: mean with standard error, or median with quartiles."""
-    goals: list[Number] = []
+    goals: Annotated[list[Number], AfterValidator(each_once)] = []
     """Target values of the measure. The panel shows, for each target, the smallest x from which the
     curve stays at or below it."""
     graph: Flag = False
@@ -498,8 +500,6 @@ class Figure(PanelKeys):
     caption: str
     """Description of quantity, method, data and curves that is clear without the paper; {name} is
     replaced by a sentence of the file."""
-    note: str = ""
-    """Remark on the data, shown below the title."""
     panels: Annotated[list[Panel], Field(min_length=1)] = [Panel()]
     """Panels of the figure; default: one panel with the keys of the figure."""
     added: Flag = False
@@ -713,7 +713,7 @@ class Paper(Part):
     def located(self, line: str) -> str:
         """Return an error line, which starts with a key path, after the name of its file."""
         entry = ".".join(re.split(r"[.:\[]", line, maxsplit=2)[:2])
-        return f"{self._files.get(entry, self._files['paper'])}: {line}"
+        return f"{self._files.get(entry, self._files[self.paper.key])}: {line}"
 
 
 class Style(Strict):
@@ -796,32 +796,41 @@ class Config(Strict):
     """Sources of the data sets."""
 
 
-def read_paper(path: Path) -> Paper:
+def read_paper(path: Path, files: dict[str, str] | None = None) -> Paper:
     """Read the file of a paper and its parts.
 
     ``parts: [a, b]`` adds the content of ``<key>/a.yaml`` and ``<key>/b.yaml``. Anchors, titles and
     sentences are local to one file. Claims are sorted by name.
 
+    Parameters
+    ----------
+    files : dict, optional
+        File of each entry of the papers that have been read, such as ``figures.wang_fig1``; the
+        entries of this paper are added.
+
     Raises
     ------
     ConfigurationError
-        With one line per invalid key, and for a name that two parts define.
+        With one line per invalid key, and for a name that is used twice.
     InvalidInput
         If a part is missing.
     """
     sections: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
-    files = {"paper": os.path.relpath(path)}
+    files = {} if files is None else files
     with _located_in(path):
         paper = validate(Paper, read_yaml(path))
+    files[paper.paper.key] = os.path.relpath(path)
     for file in [path, *(path.with_suffix("") / f"{name}.yaml" for name in paper.parts)]:
         with _located_in(file):
             part = paper if file == path else validate(Part, read_yaml(file))
             for section, entries in part.complete().items():
-                for repeated in sorted(sections[section].keys() & entries.keys()):
-                    message = f"the name is used in {files[f'{section}.{repeated}']}, too"
-                    raise ConfigurationError([f"{section}.{repeated}: {message}"])
+                kinds = TARGETS if section in TARGETS else (section,)
+                for name in entries:
+                    for other in (f"{kind}.{name}" for kind in kinds if f"{kind}.{name}" in files):
+                        message = f"the name is that of {files[other]}: {other}"
+                        raise Refused([f"{section}.{name}: {message}; choose another name"])
+                    files[f"{section}.{name}"] = os.path.relpath(file)
                 sections[section] |= entries
-                files |= {f"{section}.{name}": os.path.relpath(file) for name in entries}
     # Sorted by number, because an earlier part may contain claims with later numbers.
     sections["claims"] = dict(sorted(sections["claims"].items()))
     complete = paper.model_copy(update=sections)

@@ -78,10 +78,7 @@ def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> dict[str, Any
         drawn = {name: look for name, look in looks.items() if is_shared or name in curves}
         charts.append(panel_chart(panel, drawn, size, legend_of(list(drawn), width)))
     beyond = any(_leaves_axis(panel.points) for panel in panels)
-    notes = (
-        figure["conditions"], figure["note"], coinciding(panels),
-        marks(numbers, beyond=beyond),
-    )  # fmt: skip
+    notes = figure["conditions"], coinciding(panels), marks(numbers, beyond=beyond)
     chart: dict[str, Any] = charts[0]
     if len(panels) > 1:
         spacing = {"row": GAP, "column": GAP}
