@@ -11,7 +11,6 @@ from private_consensus.audits.examples import example_names, examples, logistic_
 from private_consensus.audits.universes import module_of
 from private_consensus.core.algorithms.base import parameters
 from private_consensus.core.problems.logistic_regression import LogisticRegression
-from worlds import world
 
 NOT_AUDITED = {"admm", "dgd", "logistic", *algorithms.ANALYSES}
 """Algorithms without noise, and analyses of other algorithms."""
@@ -47,15 +46,23 @@ def test_every_algorithm_is_audited_or_not_private():
     assert sorted([*example_names(), *NOT_AUDITED]) == algorithms.names()
 
 
-@pytest.mark.parametrize("name", ["decor", "dvp", "local_training", "p_admm", "pp_admm", "zip_dl"])
+HALVED = {name: PAIRS for name in ("decor", "dvp", "local_training", "p_admm", "pp_admm", "zip_dl")}
+HALVED |= {"one_shot_averaging": 2 * PAIRS}
+"""Algorithms and numbers of pairs."""
+
+
+@pytest.mark.parametrize("name", HALVED)
 def test_half_of_the_sensitivity_of_logistic_regression_is_named(name):
-    noisy, problem, network, horizon = world(name)
+    (example,) = examples(name)
+    problem, horizon = logistic_regression(), example.horizon
+    noisy = example.algorithm.calibrate(example.budget, problem, example.network, horizon)
 
     class Halved(type(noisy)):
         def mechanisms(self, *arguments):
             return {n: halved(m) for n, m in super().mechanisms(*arguments).items()}
 
-    result = audit_calibrated(Halved(**parameters(noisy)), problem, network, horizon, 1e-5, pairs=8)
+    arguments = Halved(**parameters(noisy)), problem, example.network, horizon, 1e-5
+    result = audit_calibrated(*arguments, pairs=HALVED[name])
     assert result.verdict == "understated", result
 
 
@@ -73,9 +80,9 @@ def test_opposite_records_attain_the_change_of_the_gradient(coding, nonnegative,
     options = {"coding": coding, "nonnegative": nonnegative}
     problem = LogisticRegression(rows, labels, rows[0], labels[0], 0.5, 0.1, **options)
     universe = module_of(problem).UNIVERSE(problem)
-    for first, second, far in universe.opposites():
+    for first, second, direction, _ in universe.opposites(0.05):
         gradients = [
-            universe.holding(universe.own(), record, 0, 0).gradient(far[None])
+            universe.problem_of(universe.copies(record)).gradient(1e3 * direction[None])
             for record in (first, second)
         ]
         change = np.linalg.norm(gradients[0] - gradients[1]) / problem.record_change("l2")

@@ -121,8 +121,8 @@ def stated_losses(noisy, problem, network, horizon):
 
 def executed_losses(noisy, problem, network, horizon):
     """Yield the losses that a pair reaches, per release of the first mechanism."""
-    streams = Streams(secret_root(0), (0,))
-    for pair in Search(noisy, problem, network, horizon, PAIRS, 0).pairs():
+    streams = Streams(secret_root(0, 0), (0,))
+    for pair in Search(noisy, problem, network, horizon, PAIRS, 0).neighbours():
         recorded = execute(noisy, pair.first, network, horizon, streams)
         replay = execute(noisy, pair.second, network, horizon, streams, recorded.releases)
         yield np.array(

@@ -35,8 +35,8 @@ from .result import (
     UNDERSTATED,
     AuditResult,
 )
-from .search import Pair, Search, has_streams
-from .workers import two_workers
+from .search import Distant, Pair, Search, has_streams
+from .workers import Worker, two_workers
 
 PAIRS, WORK, SMALL_DATA = (20, 200), 30_000, 1000
 """Least and largest default number of pairs of data sets; the number of iterations of all agents in
@@ -44,7 +44,7 @@ all pairs that decides between them, and the number of values of an agent above 
 """
 ATTAINED = 0.99
 """Smallest ratio of cost and declared loss that counts as attained."""
-CALIBRATED = 4
+CALIBRATED = 6
 """Number of pairs of data sets for which the calibration is repeated."""
 AUDITED = (Relation("record", "replace"), Relation("agent", "replace"))
 """Neighbouring relations of the proposed pairs, except for data that arrive over time."""
@@ -130,7 +130,7 @@ def _calibration_leak(algorithm, problem, network, budget, horizon: int, seed: i
     They have equal values on both data sets.
     """
     declared = set(algorithm.needs) & set(problem.from_data)
-    for pair in Search(algorithm, problem, network, horizon, CALIBRATED, seed).pairs():
+    for pair in Search(algorithm, problem, network, horizon, CALIBRATED, seed).neighbours():
         try:
             first, second = (
                 parameters(algorithm.calibrate(budget, data, network, horizon))
@@ -212,9 +212,11 @@ def audit_calibrated(
         return AuditResult(REFUSED, refusal, **facts)
     findings = _Findings(declared, network.n_agents)
     search = Search(algorithm, problem, network, horizon, pairs, seed)
-    streams = Streams(secret_root(seed), (0,))
 
-    def executed(data: Any, releases: Any, push: Any = None, source: Any = None) -> Execution:
+    def executed(
+        number: int, data: Any, releases: Any = None, push: Any = None, source: Any = None
+    ) -> Execution:
+        streams = Streams(secret_root(seed, number), (0,))
         world = algorithm, data, network, horizon, streams
         with np.errstate(all="ignore"):
             execution = execute(*world, releases, push)
@@ -222,24 +224,64 @@ def audit_calibrated(
                 execution.unsent = unsent_dependence(*world, source)
         return execution
 
-    with two_workers(executed) as (first_worker, second_worker):
-        for pair in search.pairs():
+    with two_workers(executed) as workers:
+        for number, pair in enumerate(search.pairs()):
             try:
-                first_worker.submit(pair.first, None, pair.push)
-                recorded = first_worker.result()
-                second_worker.submit(pair.second, recorded.releases)
-                source = None if pair.agent in findings.attacked else pair.agent
-                first_worker.submit(pair.first, recorded.releases, None, source)
-                again, replayed = first_worker.result(), second_worker.result()
+                if isinstance(pair, Distant):
+                    findings.add_distant(pair, *_between(pair, number, workers, network.n_agents))
+                else:
+                    source = None if pair.agent in findings.attacked else pair.agent
+                    findings.add(pair, *_executions(pair, number, workers, source))
+                    search.reached(pair, max(findings.latest.values(), default=0.0))
             except EOFError:
                 findings.error = "the process that executes the algorithm ended"
                 break
-            findings.add(pair, recorded, again, replayed)
-            search.reached(pair, max(findings.latest.values(), default=0.0))
             progress(findings.pairs, pairs)
             if findings.leak:
                 break
     return findings.result(horizon, facts)
+
+
+def _executions(
+    pair: Pair, number: int, workers: tuple[Worker, Worker], source: int | None
+) -> tuple[Execution, Execution, Execution]:
+    """Return the recorded execution, its repetition, and its replay on the second data set."""
+    first, second = workers
+    recorded = first.call(number, pair.first, None, pair.push)
+    second.submit(number, pair.second, recorded.releases)
+    again = first.call(number, pair.first, recorded.releases, None, source)
+    return recorded, again, second.result()
+
+
+def _between(
+    pair: Distant, number: int, workers: tuple[Worker, Worker], agents: int
+) -> tuple[Execution, str]:
+    """Return the recorded execution, and a leak between two neighbouring data sets of a pair.
+
+    The outputs of all executions are those of the recorded one. If messages on both data sets
+    differ, so do those on two neighbouring data sets between them, which bisection finds.
+    """
+    first, second = workers
+    count, records = int(np.prod(pair.shape)), pair.shape[1]
+    recorded = first.call(number, pair.between(0), None, pair.push)
+
+    def replay(size: int) -> Execution:
+        execution = second.call(number, pair.between(size), recorded.releases)
+        execution.releases = recorded.releases
+        return execution
+
+    equal, different = (0, recorded), (count, replay(count))
+    failure = recorded.refusal or recorded.error or (pair.push is not None and different[1].error)
+    if failure or not leak_between(recorded, different[1], slice(None), agents):
+        return recorded, ""
+    while different[0] - equal[0] > 1:
+        middle = (equal[0] + different[0]) // 2
+        execution = replay(middle)
+        if leak_between(recorded, execution, slice(None), agents):
+            different = middle, execution
+        else:
+            equal = middle, execution
+    return recorded, leak_between(equal[1], different[1], equal[0] // records, agents)
 
 
 def refused_declaration(declared: Mapping[str, Mechanism], horizon: int) -> str:
@@ -292,8 +334,8 @@ class _Findings:
         self.executed += 1
         self.unsent = self.unsent or again.unsent
         self.outputs += len(recorded.events)
-        repeated = leak_between(recorded, again, -1, self.agents)
-        moved, excess_of_own = costs_of(again, self.declared, -1)
+        repeated = leak_between(recorded, again, None, self.agents)
+        moved, excess_of_own = costs_of(recorded, again, self.declared, None)
         if repeated or excess_of_own.text or any(ratio > 1e-6 for ratio in moved.values()):
             self.leak = (
                 "two executions on the same data differ although all mechanisms have the same "
@@ -302,7 +344,7 @@ class _Findings:
             return
         self.leak = leak_between(recorded, replayed, pair.agent, self.agents)
         self.leak += f" ({pair.text})" if self.leak else ""
-        self.latest, excess = costs_of(replayed, self.declared, pair.agent)
+        self.latest, excess = costs_of(recorded, replayed, self.declared, pair.agent, pair.row)
         if pair.push is not None and np.isinf(list(self.latest.values())).any():
             # Far from 0, a solver may be too inexact to explain an output.
             self.latest = {}
@@ -310,6 +352,12 @@ class _Findings:
         for name, ratio in self.latest.items():
             self.reached[name] = max(self.reached.get(name, 0.0), ratio)
         self.excess = max(self.excess, excess, key=lambda excess: excess.ratio)
+
+    def add_distant(self, pair: Distant, recorded: Execution, leak: str) -> None:
+        """Add the leak between two distant data sets, if any."""
+        self.pairs += 1
+        self.executed += not (recorded.refusal or recorded.error)
+        self.leak = f"{leak} ({pair.text})" if leak else ""
 
     def result(self, horizon: int, facts: dict[str, Any]) -> AuditResult:
         """Return the result with the verdict of the strongest finding."""
@@ -355,9 +403,9 @@ def _has_guarantee(mechanism: Mechanism, horizon: int) -> bool:
     return is_finite and all(release.proven for release in mechanism.releases(horizon))
 
 
-def secret_root(seed: int) -> int:
+def secret_root(seed: int, number: int) -> int:
     """Return a root of streams that no literal seed reaches, so that own noise cannot equal it."""
-    digest = hashlib.sha256(f"noise of audits {seed}".encode()).digest()
+    digest = hashlib.sha256(f"noise of audits {seed}, pair {number}".encode()).digest()
     return int.from_bytes(digest[:16], "little")
 
 

@@ -27,7 +27,9 @@ class Excess(NamedTuple):
     text: str = ""
 
 
-def leak_between(first: Execution, second: Execution, agent: int, agents: int) -> str:
+def leak_between(
+    first: Execution, second: Execution, agent: int | slice | None, agents: int
+) -> str:
     """Return the first difference that an observer sees between two executions; empty if none.
 
     Both executions have the same outputs of all mechanisms, so that every message, output and
@@ -37,8 +39,8 @@ def leak_between(first: Execution, second: Execution, agent: int, agents: int) -
     ----------
     first, second : Execution
         Recorded execution, and its replay on the neighbouring data set.
-    agent : int
-        Agent whose records differ.
+    agent : int or slice, optional
+        Agents whose records differ, and whose states may differ; None for equal data.
     agents : int
         Number of agents.
 
@@ -73,7 +75,7 @@ def _largest(value: Any) -> float:
     return float(np.abs(value).max(initial=0.0, where=np.isfinite(value)))
 
 
-def _described(event: Event, replayed: Event, agent: int, agents: int, query: float) -> str:
+def _described(event: Event, replayed: Event, agent: Any, agents: int, query: float) -> str:
     """Return a sentence on two values that differ; empty if no observer sees the difference."""
     a, b = event.value, replayed.value
     found, differs = "", np.array(True)
@@ -86,7 +88,7 @@ def _described(event: Event, replayed: Event, agent: int, agents: int, query: fl
             # Per entry, so that a large entry does not hide a leak in a small one.
             size = np.maximum(np.maximum(np.abs(a), np.abs(b)), query)
             differs = ~np.isclose(a, b, rtol=0.0, atol=EQUAL * size, equal_nan=True)
-        if event.kind == "state" and a.ndim >= 3 and a.shape[2] == agents and agent >= 0:
+        if event.kind == "state" and a.ndim >= 3 and a.shape[2] == agents and agent is not None:
             differs[:, :, agent] = False
         if not differs.any():
             return ""
@@ -113,7 +115,11 @@ def _senders(differs: np.ndarray, agents: int) -> list[int]:
 
 
 def costs_of(
-    replay: Execution, mechanisms: Mapping[str, Mechanism], agent: int
+    recorded: Execution,
+    replay: Execution,
+    mechanisms: Mapping[str, Mechanism],
+    agent: int | None,
+    row: int | None = None,
 ) -> tuple[dict[str, float], Excess]:
     """Return the largest ratio of cost and declared loss per mechanism, and the largest excess.
 
@@ -136,7 +142,7 @@ def costs_of(
     reached: dict[str, float] = {}
     excess = Excess()
     by_name: dict[str, list[tuple[float, float]]] = {}
-    for name, t, cost, loss in replay.costs:
+    for release, (name, t, cost, loss) in zip(recorded.releases, replay.costs, strict=False):
         cost, loss = np.broadcast_arrays(cost, np.asarray(loss, float))
         # A release without noise has no guarantee that a change could exceed.
         cost = np.where(np.isinf(loss), 0.0, cost)
@@ -147,6 +153,13 @@ def costs_of(
             text = (
                 f"the query {name!r} of another agent in iteration {t} depends on records of "
                 f"agent {agent} that were not released"
+            )
+            return reached, Excess(np.inf, text)
+        in_batch = np.asarray(row is None or mechanisms[name].uses(release, row))
+        if not np.all(np.where(in_batch, 0.0, cost) <= UNMOVED * np.max(loss)):
+            text = (
+                f"the query {name!r} of iteration {t} depends on a record of agent {agent} outside "
+                f"of the sampled batch"
             )
             return reached, Excess(np.inf, text)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -179,8 +192,8 @@ def costs_of(
     return reached, excess
 
 
-def _of_others(cost: np.ndarray, agent: int) -> Any:
+def _of_others(cost: np.ndarray, agent: int | None) -> Any:
     """Return the costs of the other agents; empty if the cost is that of all agents together."""
     if cost.ndim < 3 or cost.shape[2] <= 1:
         return np.zeros(0)
-    return np.delete(cost, agent, axis=2)
+    return cost if agent is None else np.delete(cost, agent, axis=2)

@@ -23,6 +23,7 @@ from private_consensus.privacy.mechanisms import (
 
 from .frozen import freeze
 from .network import RecordingNetwork
+from .search import Push
 
 START = 0
 """Iteration of the values before the first iteration."""
@@ -102,7 +103,7 @@ def execute(
     horizon: int,
     streams: Streams,
     releases: list[Recorded] | None = None,
-    push: np.ndarray | None = None,
+    push: Push | None = None,
 ) -> Execution:
     """Execute an algorithm, and record it or replay recorded outputs.
 
@@ -120,8 +121,8 @@ def execute(
         Random streams of the runs.
     releases : list of Recorded, optional
         Releases to replay; None to record an execution.
-    push : ndarray, shape (agents, dim), optional
-        Vectors that are added to all noise of a recorded execution, with alternating signs.
+    push : Push, optional
+        Vectors that are added to all noise of a recorded execution.
 
     Returns
     -------
@@ -157,12 +158,12 @@ class AuditRecording(Recording):
 
     Parameters
     ----------
-    push : ndarray, shape (agents, dim), optional
-        Vectors that are added to all noise, so that models become large, with alternating signs: a
-        guarantee holds for all outputs.
+    push : Push, optional
+        Vectors that are added to all noise, so that models become large: a guarantee holds for all
+        outputs.
     """
 
-    def __init__(self, *args: Any, push: np.ndarray | None = None):
+    def __init__(self, *args: Any, push: Push | None = None):
         super().__init__(*args)
         self.push = push
 
@@ -170,8 +171,7 @@ class AuditRecording(Recording):
         mechanism, unit = super().prepare(name)
         if self.push is None or not np.min(scale := mechanism.unit_scale(self.t)) > 0:
             return mechanism, unit
-        # Sums of earlier outputs, such as models, change their signs in each iteration.
-        push = (-1) ** self.t * (1 if self.t == 1 else 2) * self.push / np.min(scale)
+        push = self.push.at(self.t) / np.min(scale)
         if "agents" not in mechanism.shape:
             push = push[0]
         if isinstance(mechanism, Temporal):

@@ -90,7 +90,7 @@ def lower_bound_by_replay(
 def _largest_shifts(algorithm, problem, network, horizon: int) -> list[Release]:
     """Return the shifts of the pair with the largest shifts in the first iterations, or none."""
     try:
-        pairs = list(Search(algorithm, problem, network, horizon, PAIRS, 0).pairs())
+        pairs = list(Search(algorithm, problem, network, horizon, PAIRS, 0).neighbours())
     except InvalidInput:
         return []
     screened = min(horizon, SCREENED)

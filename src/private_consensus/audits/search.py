@@ -1,31 +1,82 @@
-"""Pairs of neighbouring data sets that an audit tries, and the climb to the largest loss."""
+"""Pairs of data sets that an audit tries, and the climb to the largest loss."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from inspect import signature
-from itertools import cycle, repeat
+from itertools import chain, cycle, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from private_consensus.core.networks import Network
 
-from .universes import STYLES, Background, Record, Universe, module_of
+from .universes import STYLES, Background, Record, Universe, module_of, selected
+
+KINDS = (
+    "records", "attracted", "far", "climbed", "records", "distant", "far", "climbed",
+)  # fmt: skip
+"""Kinds of pairs in turn: extreme or random records; opposite records, next to records of the agent
+that move its model; opposite records, at outputs far from 0; the best pair so far with moved
+records; two data sets that differ in all records."""
+FAR_MODEL, SMALL_ANGLE = 1e3, 0.05
+"""Norm of models at which gradients have their largest norms, and half the angle between two rows
+of nearly opposite gradients."""
+LARGEST_ANGLE = 0.8
+"""Half the largest angle between two rows whose gradients the agent's other records make large."""
+
+
+class Push(NamedTuple):
+    """Vectors [agents, dim] that are added to the noise of an execution, so that models are large.
+
+    With alternating signs, sums of earlier outputs change their signs in each iteration.
+    """
+
+    vectors: np.ndarray
+    alternates: bool
+
+    def at(self, t: int) -> np.ndarray:
+        """Return the vectors of iteration t."""
+        sign = (-1) ** t * (1 if t == 1 else 2) if self.alternates else 1
+        return sign * self.vectors
 
 
 class Pair(NamedTuple):
     """Two neighbouring data sets, the attacked agent, and their description.
 
-    ``push`` [agents, dim] is added to the noise of the recorded execution, if any.
+    ``row`` is the index of the replaced record among those that sampled batches contain.
     """
 
     first: Any
     second: Any
     agent: int
     text: str
+    row: int | None = None
     proposal: Any = None
-    push: np.ndarray | None = None
+    push: Push | None = None
+
+
+class Distant(NamedTuple):
+    """Two data sets that differ in all records, and those between them.
+
+    With equal outputs of all mechanisms, no observer may distinguish any two data sets.
+    """
+
+    universe: Universe
+    first: Background
+    second: Background
+    text: str
+    push: Push | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Numbers of agents and of records per agent."""
+        return self.first[0].shape[:2]
+
+    def between(self, count: int) -> Any:
+        """Return the problem with the first records of the second data set, else of the first."""
+        index = np.arange(np.prod(self.shape)).reshape(self.shape)
+        return self.universe.problem_of(selected(index < count, self.second, self.first))
 
 
 class Proposal(NamedTuple):
@@ -77,7 +128,7 @@ class Search:
         self.rng = np.random.default_rng([seed, 0xA0D17])
         self.best: tuple[float, Proposal] | None = None
 
-    def pairs(self) -> Iterator[Pair]:
+    def pairs(self) -> Iterator[Pair | Distant]:
         """Yield the pairs; the loss of each is reported to :meth:`reached` before the next."""
         if has_streams(self.problem):
             change = float(self.algorithm.largest_change)
@@ -91,65 +142,94 @@ class Search:
             yield from self._stated()
             return
         universe = module_of(self.problem).UNIVERSE(self.problem)
-        proposals, opposites = self._proposals(universe), universe.opposites()
-        ordinary = self.count - self.count // 4
+        proposals = self._proposals(universe)
         for number in range(self.count):
-            if number >= ordinary and opposites:
-                yield self._far_pair(universe, next(proposals), opposites, number - ordinary)
-            elif number >= ordinary // 2 and self.best is not None and number % 2:
-                yield self._pair(universe, self._climbed(universe, self.best[1]))
-            else:
-                yield self._pair(universe, next(proposals))
+            turn, place = divmod(number, len(KINDS))
+            yield self._of_kind(KINDS[place], 2 * turn + place // 4, universe, proposals)
+
+    def neighbours(self) -> Iterator[Pair]:
+        """Yield the pairs of neighbouring data sets."""
+        return (pair for pair in self.pairs() if isinstance(pair, Pair))
+
+    def _of_kind(
+        self, kind: str, number: int, universe: Universe, proposals: Iterator[Proposal]
+    ) -> Pair | Distant:
+        if kind == "distant":
+            return self._distant(universe, number // 2)
+        if kind == "climbed" and self.best is not None:
+            return self._pair(universe, self._climbed(universe, self.best[1]))
+        if kind == "far" and (opposites := universe.opposites(SMALL_ANGLE)):
+            return self._far_pair(universe, next(proposals), opposites, number)
+        if kind == "attracted" and universe.opposites(SMALL_ANGLE):
+            return self._pair(universe, self._attracted(universe, next(proposals), number // 2))
+        return self._pair(universe, next(proposals))
 
     def _pair(self, universe: Universe, proposal: Proposal) -> Pair:
+        agent, index = proposal.agent, proposal.index
         first, second = (
-            universe.holding(
-                self._background(universe, proposal, record),
-                record,
-                proposal.agent,
-                proposal.index,
+            universe.problem_of(
+                universe.replaced(
+                    self._background(universe, proposal, record), record, agent, index
+                )
             )
             for record in (proposal.first, proposal.second)
         )
-        return Pair(first, second, proposal.agent, proposal.text, proposal)
+        row = None
+        if self.algorithm.relation.unit == "record" and hasattr(first, "rows_of"):
+            row = int(first.rows_of(0)[agent, index])
+        return Pair(first, second, agent, proposal.text, row, proposal)
 
     def _far_pair(
         self, universe: Universe, proposal: Proposal, opposites: list, number: int
     ) -> Pair:
-        """Return a pair for models that are far from 0, and the vectors that make them large.
+        """Return opposite records at models that are far from 0."""
+        opposite = opposites[number % len(opposites)]
+        text = f"opposite records of agent {proposal.agent}, outputs far from 0"
+        proposal = proposal._replace(first=opposite.first, second=opposite.second, text=text)
+        vector, turn = FAR_MODEL * opposite.direction, number // len(opposites)
+        push = self._push(universe, vector, proposal.agent, turn)
+        return self._pair(universe, proposal)._replace(push=push)
 
-        Two of three pairs have records with opposite gradients, the others those of the proposal
-        between copies of both, so that statistics of the agent cross thresholds.
-        """
-        turn, remainder = divmod(number, 3)
-        of_kind = turn if remainder == 2 else 2 * turn + remainder
-        first, second, push = opposites[of_kind % len(opposites)]
-        agent = proposal.agent
-        if remainder == 2:
-            style = str(self.rng.choice(("mixed", "isolated", "opposed")))
-            text = f"records of agent {agent}, {style} other records"
-            records = proposal.first, proposal.second
-            background = universe.background(style, records, agent, self.rng)
-            proposal = proposal._replace(background=background)
-        else:
-            text = f"opposite records of agent {agent}"
-            proposal = proposal._replace(first=first, second=second)
-        proposal = proposal._replace(text=f"{text}, outputs far from 0")
-        signs = np.full(universe.n_agents, (-1.0) ** (of_kind + of_kind // len(opposites)))
-        if turn % 2:
+    def _push(self, universe: Universe, vector: np.ndarray, agent: int, number: int) -> Push:
+        """Return a vector of all agents, with the signs of a number."""
+        signs = np.full(universe.n_agents, (-1.0) ** number)
+        if number // 2 % 2:
             # With opposite signs, mixing changes the models of all agents.
             signs[np.arange(len(signs)) != agent] *= -1
-        return self._pair(universe, proposal)._replace(push=signs[:, None] * push)
+        return Push(signs[:, None] * vector, number % 3 != 2)
+
+    def _attracted(self, universe: Universe, proposal: Proposal, number: int) -> Proposal:
+        """Return opposite records, next to records of the agent that attract its model."""
+        opposites = universe.opposites(float(self.rng.uniform(SMALL_ANGLE, LARGEST_ANGLE)))
+        opposite = opposites[number % len(opposites)]
+        text = f"opposite records of agent {proposal.agent} next to records that attract its model"
+        return proposal._replace(
+            background=universe.copies(opposite.attracting),
+            first=opposite.first, second=opposite.second, text=text,
+        )  # fmt: skip
+
+    def _distant(self, universe: Universe, number: int) -> Distant:
+        """Return two data sets that differ in all records; in every second one, at far outputs."""
+        agent = int(self.rng.integers(universe.n_agents))
+        extremes, opposites = universe.extremes(), universe.opposites(SMALL_ANGLE)
+        records, push = extremes[number // 2 % len(extremes)], None
+        if number % 2 and opposites:
+            opposite = opposites[number // 2 % len(opposites)]
+            records = opposite.attracting, opposite.second
+            size = FAR_MODEL ** float(self.rng.random())
+            push = self._push(universe, size * opposite.direction, agent, number // 2)
+        style = str(self.rng.choice(("empty", "opposed", "own", "random")))
+        styles = ("equal", style) if number // 4 % 2 else (style, "equal")
+        first, second = (universe.background(style, records, agent, self.rng) for style in styles)
+        text = f"between equal and {style} records of all agents"
+        return Distant(universe, first, second, text, push)
 
     def _background(self, universe: Universe, proposal: Proposal, record: Record) -> Background:
         """Return the background; if all records of an agent may change, they are copies of one."""
         if self.algorithm.relation.unit != "agent":
             return proposal.background
-        copies = universe.background("equal", (record, record), proposal.agent, self.rng)
-        background = tuple(np.array(array) for array in proposal.background)
-        for array, copied in zip(background, copies, strict=True):
-            array[proposal.agent] = copied[proposal.agent]
-        return background
+        agents = np.arange(universe.n_agents)[:, None]
+        return selected(agents == proposal.agent, universe.copies(record), proposal.background)
 
     def reached(self, pair: Pair, ratio: float) -> None:
         """Report the ratio of cost and declared loss that a pair reached."""
@@ -171,7 +251,8 @@ class Search:
     def _proposals(self, universe: Universe) -> Iterator[Proposal]:
         """Yield proposals without end: every agent, every style, extreme and random records."""
         rng, extremes = self.rng, cycle(universe.extremes())
-        agents = cycle(range(universe.n_agents))
+        order = np.arange(universe.n_agents)
+        agents = chain(order, (agent for _ in repeat(None) for agent in rng.permutation(order)))
         styles = (str(style) for _ in repeat(None) for style in rng.permutation(STYLES))
         number = 0
         while True:
@@ -181,8 +262,8 @@ class Search:
                 records, text = next(extremes), "extreme records"
             if rng.random() < 0.5:
                 records = records[::-1]
-            agent, style = next(agents), next(styles)
-            index = int(rng.integers(universe.count)) if number % 2 else 0
+            agent, style = int(next(agents)), next(styles)
+            index = int(rng.integers(universe.counts[agent])) if number % 2 else 0
             background = universe.background(style, records, agent, rng)
             described = f"{text} of agent {agent}, {style} other records"
             yield Proposal(background, *records, agent, index, described)

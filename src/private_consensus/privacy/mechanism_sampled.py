@@ -131,6 +131,11 @@ class SampledGradient(OnBatches):
         sizes = self.sizes(unit.speeds)
         return query(unit.rows, sizes), unit.rows, sizes
 
+    def uses(self, recorded, row):
+        _, rows, sizes = recorded.evidence
+        used = np.arange(rows.shape[-1]) < sizes[..., None]
+        return ((rows == row) & used).any(-1, keepdims=True)
+
     def loss(self, t):
         # The cost is stated relative to the largest change of a mean of the sampled batch size.
         return np.where(np.all(np.asarray(self.scale) > 0), 1.0, np.inf)

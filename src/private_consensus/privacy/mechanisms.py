@@ -172,6 +172,10 @@ class Mechanism(arguments.KnownKeywords, ABC):
         """Return a reason why the accountant does not cover a unit noise; empty if it does."""
         return ""
 
+    def uses(self, recorded: Recorded, row: int) -> Any:
+        """Return True for agents whose query may depend on a record, by the index of its row."""
+        return True
+
     def evidence(self, query: Any, unit: Any, output: Any, t: int) -> Any:
         """Return arrays that state the private value of a release, for the comparison by a replay.
 

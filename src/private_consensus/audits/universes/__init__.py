@@ -14,7 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,12 +27,22 @@ STYLES = (
 """Kinds of background: the records of the problem, copies of the first record, zeros, random
 records, extreme records, records of small norm, two records in alternate places, two records in
 random numbers, the same with zeros for all other agents, and one of two records per agent."""
-FAR_MODEL, SMALL_ANGLE = 1e3, 0.05
-"""Norm of models at which gradients have their largest norms, and half the angle between two rows
-of nearly opposite gradients."""
 
 Record = tuple[Any, ...]
 Background = tuple[np.ndarray, ...]
+"""Arrays [agents, records, ...] of the parts of all records."""
+
+
+class Opposites(NamedTuple):
+    """Two records with nearly opposite gradients at models far along a unit vector.
+
+    Copies of the record ``attracting`` move a model in this direction.
+    """
+
+    first: Record
+    second: Record
+    direction: np.ndarray
+    attracting: Record
 
 
 class Universe(ABC):
@@ -51,27 +61,36 @@ class Universe(ABC):
     def extremes(self) -> list[tuple[Record, Record]]:
         """Return pairs of records that change gradients by much, or in an unusual way."""
 
-    def opposites(self) -> list[tuple[Record, Record, np.ndarray]]:
-        """Return pairs of records with nearly opposite gradients at models far along a vector.
+    def opposites(self, angle: float) -> list[Opposites]:
+        """Return records with nearly opposite gradients.
 
-        Returns
-        -------
-        list of tuple
-            Two records, and a vector of models at which gradients have their largest norms.
+        Parameters
+        ----------
+        angle : float
+            Half the angle between the rows of both records.
         """
         return []
 
     @abstractmethod
     def own(self) -> Background:
-        """Return the records of the problem, arrays [agents, records, ...]."""
+        """Return the records of the problem."""
 
     @abstractmethod
     def random(self, rng: np.random.Generator, *shape: int) -> Background:
         """Return random records, arrays [*shape, ...]."""
 
     @abstractmethod
-    def holding(self, background: Background, record: Record, agent: int, index: int) -> Any:
-        """Return the problem with a background in which one record of an agent is replaced."""
+    def problem_of(self, background: Background) -> Any:
+        """Return the problem with the records of a background."""
+
+    def replaced(
+        self, background: Background, record: Record, agent: int, index: int
+    ) -> Background:
+        """Return a background in which one record of one agent is replaced."""
+        copies = tuple(np.array(array) for array in background)
+        for array, value in zip(copies, record, strict=True):
+            array[agent, index] = value
+        return copies
 
     def record(self, rng: np.random.Generator) -> Record:
         """Return a random record."""
@@ -93,37 +112,37 @@ class Universe(ABC):
         rng : numpy.random.Generator
             Source of random records.
         """
-        given = self.own()
-        shape = given[-1].shape[:2]
+        own = self.own()
+        shape = own[-1].shape[:2]
         if style == "own":
-            return given
-        if style == "equal":
-            return tuple(
-                np.broadcast_to(r, a.shape) for r, a in zip(records[0], given, strict=True)
-            )
+            return own
         if style == "empty":
-            return self.shortened(given, 0.0)
+            return self.shortened(own, 0.0)
         if style == "small":
             return self.shortened(self.random(rng, *shape), float(10.0 ** rng.uniform(-3, 0)))
-        if style in ("halves", "mixed", "isolated", "opposed"):
-            agents, places = np.indices(shape)
-            number = rng.integers(shape[-1] + 1)
-            is_first = {"halves": places % 2 == 0, "opposed": agents % 2 == agent % 2}.get(
-                style, places < number
-            )
-            copies = [self.background("equal", (r, r), agent, rng) for r in records]
-            background = tuple(
-                np.where(is_first.reshape(*shape, *(1,) * (both[0].ndim - len(shape))), *both)
-                for both in zip(*copies, strict=True)
-            )
-            if style == "isolated":
-                background[0][np.arange(shape[0]) != agent] = 0.0
-            return background
+        if style == "random":
+            return self.random(rng, *shape)
         if style == "extreme":
             pairs = self.extremes()
-            extreme = pairs[rng.integers(len(pairs))][rng.integers(2)]
-            return tuple(np.broadcast_to(r, a.shape) for r, a in zip(extreme, given, strict=True))
-        return self.random(rng, *shape)
+            return self.copies(pairs[rng.integers(len(pairs))][rng.integers(2)])
+        first, second = map(self.copies, records)
+        if style == "equal":
+            return first
+        agents, places = np.indices(shape)
+        is_first = places < rng.integers(shape[-1] + 1)
+        if style == "halves":
+            is_first = places % 2 == 0
+        elif style == "opposed":
+            is_first = agents % 2 == agent % 2
+        background = selected(is_first, first, second)
+        if style == "isolated":
+            background[0][np.arange(shape[0]) != agent] = 0.0
+        return background
+
+    def copies(self, record: Record) -> Background:
+        """Return a background of copies of one record."""
+        arrays = zip(record, self.own(), strict=True)
+        return tuple(np.broadcast_to(value, array.shape) for value, array in arrays)
 
     def shortened(self, background: Background, factor: float) -> Background:
         """Return a background whose features are multiplied by a factor of at most 1."""
@@ -142,9 +161,17 @@ class Universe(ABC):
         return self.problem.n_agents
 
     @property
-    def count(self) -> int:
-        """Number of records of an agent that can be replaced."""
-        return int(self.problem.records)
+    def counts(self) -> np.ndarray:
+        """Number of records of each agent that can be replaced."""
+        return np.full(self.n_agents, self.problem.records)
+
+
+def selected(is_first: np.ndarray, first: Background, second: Background) -> Background:
+    """Return the records of the first background where a mask is True, else of the second."""
+    return tuple(
+        np.where(np.expand_dims(is_first, tuple(range(2, a.ndim))), a, b)
+        for a, b in zip(first, second, strict=True)
+    )
 
 
 def module_name(problem: str) -> str:

@@ -31,16 +31,15 @@ class FairUniverse(Universe):
         rows /= (1 + 1e-12) * np.linalg.norm(rows, axis=-1, keepdims=True)
         return rows, rng.integers(0, 2, shape)
 
-    def holding(self, background: Background, record: Record, agent: int, index: int) -> Any:
+    def problem_of(self, background: Background) -> Any:
         features, labels = np.array(self.problem.features, float), np.array(self.problem.labels)
         features[self.training], labels[self.training] = (array[0] for array in background)
-        features[self.training[index]], labels[self.training[index]] = record
         data = features, labels, self.problem.protected, self.problem.test[:1]
         return FairLogisticRegression(*data, self.problem.columns)
 
     @property
-    def count(self) -> int:
-        return len(self.training)
+    def counts(self) -> np.ndarray:
+        return np.array([len(self.training)])
 
 
 UNIVERSE = FairUniverse

@@ -9,7 +9,7 @@ import numpy as np
 
 from private_consensus.core.problems.lasso import Lasso
 
-from . import FAR_MODEL, SMALL_ANGLE, Background, Record, Universe
+from . import Background, Opposites, Record, Universe
 
 FAR_RESPONSE = 1e3
 """Response of a regression with Huber's loss, at which the gradient has its largest norm."""
@@ -27,17 +27,18 @@ class LassoUniverse(Universe):
         row = self.length * np.eye(self.problem.dim)[0]
         return [((row, self.far), (row, -self.far)), ((row, self.far), (0.0 * row, 0.0))]
 
-    def opposites(self) -> list[tuple[Record, Record, np.ndarray]]:
+    def opposites(self, angle: float) -> list[Opposites]:
         dim = self.problem.dim
         if dim < 2 or not np.isfinite(self.problem.gradient_bound):
             return []
         # Huber's loss has slopes of opposite signs on two rows next to a middle row.
         middle, across = np.eye(dim)[[0, -1]]
         left, right = (
-            self.length * (np.cos(SMALL_ANGLE) * middle + side * np.sin(SMALL_ANGLE) * across)
+            self.length * (np.cos(angle) * middle + side * np.sin(angle) * across)
             for side in (-1, 1)
         )
-        return [((left, 0.0), (right, 0.0), FAR_MODEL * across)]
+        attracting = self.length * across, self.far
+        return [Opposites((left, 0.0), (right, 0.0), across, attracting)]
 
     def own(self) -> Background:
         return self.problem.features[0], self.problem.responses[0]
@@ -47,9 +48,8 @@ class LassoUniverse(Universe):
         rows *= self.length / ((1 + 1e-12) * np.linalg.norm(rows, axis=-1, keepdims=True))
         return rows, rng.choice([-1.0, 1.0], shape) * rng.choice([0.0, 1.0, self.far], shape)
 
-    def holding(self, background: Background, record: Record, agent: int, index: int) -> Any:
+    def problem_of(self, background: Background) -> Any:
         features, responses = (np.array(array, float) for array in background)
-        features[agent, index], responses[agent, index] = record
         return replace(self.problem, features=features[None], responses=responses[None])
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from private_consensus.core.problems.logistic_regression import LogisticRegression
 
-from . import FAR_MODEL, SMALL_ANGLE, Background, Record, Universe
+from . import Background, Opposites, Record, Universe
 
 
 class LogisticUniverse(Universe):
@@ -31,7 +31,7 @@ class LogisticUniverse(Universe):
             ((diagonal, 1.0), (diagonal / 2, 1.0)),
         ]
 
-    def opposites(self) -> list[tuple[Record, Record, np.ndarray]]:
+    def opposites(self, angle: float) -> list[Opposites]:
         dim, axes = self.problem.dim, np.eye(self.problem.dim)
         if dim < 2:
             return []
@@ -40,9 +40,9 @@ class LogisticUniverse(Universe):
             # Records with label 0 have no gradient, and rows cannot be opposite.
             rows = axes[: dim // 2].sum(0), axes[dim // 2 :].sum(0)
             first, second = ((row / np.linalg.norm(row), 1.0) for row in rows)
-            return [(first, second, -FAR_MODEL * diagonal)]
+            return [Opposites(first, second, -diagonal, (0.0 * diagonal, 1.0))]
         # Two rows without negative entries next to a middle row, and opposite labels or signs.
-        angle = min(SMALL_ANGLE, dim**-0.5)
+        angle = min(angle, dim**-0.5)
         cos, sin = np.cos(angle), np.sin(angle)
         middles = [
             (cos * axes[0] + sin * axes[-1], cos * axes[-1] - sin * axes[0]),
@@ -52,7 +52,8 @@ class LogisticUniverse(Universe):
         for middle, across in middles:
             left, right = cos * middle - sin * across, cos * middle + sin * across
             second = (-right, 1.0) if self.negative == 0 else (right, self.negative)
-            pairs.append(((left, 1.0), second, FAR_MODEL * across))
+            row = np.maximum(across, 0.0) if self.problem.nonnegative else across
+            pairs.append(Opposites((left, 1.0), second, across, (row, 1.0)))
         return pairs
 
     def own(self) -> Background:
@@ -66,12 +67,13 @@ class LogisticUniverse(Universe):
         rows *= rng.choice([1.0, rng.random()], (*shape, 1))
         return rows, rng.choice([1.0, self.negative], shape)
 
-    def holding(self, background: Background, record: Record, agent: int, index: int) -> Any:
+    @property
+    def counts(self) -> np.ndarray:
+        return self.problem.record_counts
+
+    def problem_of(self, background: Background) -> Any:
         features, labels = (np.array(array, float) for array in background)
-        counts = self.problem.record_counts
-        features[agent, min(index, int(counts[agent]) - 1)] = record[0]
-        labels[agent, min(index, int(counts[agent]) - 1)] = record[1]
-        padding = np.arange(features.shape[1]) >= counts[:, None]
+        padding = np.arange(features.shape[1]) >= self.counts[:, None]
         features[padding], labels[padding] = 0.0, self.negative
         first_run = (0,) * (self.problem.test_labels.ndim - 1)
         return replace(

@@ -11,7 +11,7 @@ from . import Background, Record, Universe
 
 
 class MeanUniverse(Universe):
-    """Records in the box; a background has the mean of the other records of each agent."""
+    """Records in the box, of which a problem stores the means."""
 
     def extremes(self) -> list[tuple[Record, Record]]:
         corner = np.full(self.problem.dim, self.problem.box)
@@ -20,24 +20,14 @@ class MeanUniverse(Universe):
         return [((first,), (second,)) for first, second in pairs]
 
     def own(self) -> Background:
-        return (self.problem.means[0],)
-
-    def background(
-        self, style: str, records: tuple[Record, Record], agent: int, rng: np.random.Generator
-    ) -> Background:
-        (background,) = super().background(style, records, agent, rng)
-        return (np.reshape(background, self.problem.means.shape[1:]),)
+        return (np.repeat(self.problem.means[0][:, None], self.problem.records, axis=1),)
 
     def random(self, rng: np.random.Generator, *shape: int) -> Background:
-        # A background has one mean per agent; a single record has the shape [1, dim].
-        size = (self.n_agents, self.problem.dim) if len(shape) > 1 else (1, self.problem.dim)
-        corners = rng.choice([-1.0, 0.0, 1.0], size) * self.problem.box
+        corners = rng.choice([-1.0, 0.0, 1.0], (*shape, self.problem.dim)) * self.problem.box
         return (corners * rng.choice([1.0, rng.random()]),)
 
-    def holding(self, background: Background, record: Record, agent: int, index: int) -> Any:
-        means, records = np.array(background[0], float), self.problem.records
-        means[agent] = (means[agent] * (records - 1) + record[0]) / records
-        return replace(self.problem, means=means[None])
+    def problem_of(self, background: Background) -> Any:
+        return replace(self.problem, means=background[0].mean(1)[None])
 
 
 UNIVERSE = MeanUniverse

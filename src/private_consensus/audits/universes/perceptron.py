@@ -28,11 +28,10 @@ class PerceptronUniverse(Universe):
         images = rng.random((*shape, self.problem.inputs)) ** rng.choice([0.0, 1.0])
         return images, rng.integers(0, CLASSES, shape)
 
-    def holding(self, background: Background, record: Record, agent: int, index: int) -> Any:
+    def problem_of(self, background: Background) -> Any:
         rows = self.problem.agent_rows[:1]
         features, labels = self.problem.features.copy(), self.problem.labels.copy()
         features[rows[0]], labels[rows[0]] = background
-        features[rows[0, agent, index]], labels[rows[0, agent, index]] = record
         return replace(self.problem, features=features, labels=labels, agent_rows=rows)
 
 
