@@ -167,6 +167,18 @@ def test_an_array_over_iterations_is_refused_and_a_list_is_not(name):
     np.testing.assert_allclose(losses, losses[0] * over_time**exponent)
 
 
+@pytest.mark.parametrize("shape", [("agents", 3, "dim"), (3, "dim"), ("agents",), ()])
+def test_entries_of_an_agent_in_several_axes_are_refused(shape):
+    """The cost of the change would be that of the last axis, here 1 instead of sqrt(3)."""
+    with pytest.raises(InvalidInput) as error:
+        Gaussian(1.0, SCALE, shape=shape)
+    assert error.value.key == "Gaussian.shape"
+    mechanism = Gaussian(1.0, SCALE, shape=("agents", 3))
+    zero = np.zeros((1, 1, AGENTS, 3))
+    cost = mechanism.cost(zero + 1, Recorded("", 1, zero, None, zero), 1, [])
+    np.testing.assert_allclose(cost, np.sqrt(3) * mechanism.loss(1).item())
+
+
 def test_a_value_without_noise_has_an_infinite_loss_unless_it_is_equal():
     value = RNG.normal(size=(1, 1, AGENTS, DIM))
     recorded = Recorded("", 1, value, None, value)

@@ -74,7 +74,8 @@ class Mechanism(arguments.KnownKeywords, ABC):
         Name of the noise stream; the main stream by default. Each mechanism of an algorithm needs a
         stream of its own, since equal streams have equal noise.
     shape : tuple
-        Shape of the unit noise per run, of "agents", "dim" and numbers.
+        Shape of the unit noise per run: ("agents", k), or (k,) for one query of all records. The
+        length k is "dim" or a number; the sensitivity is the norm over these k entries.
     times : collection of int, optional
         Iterations in which values are released; None for all.
     touched : int, optional
@@ -118,6 +119,12 @@ class Mechanism(arguments.KnownKeywords, ABC):
                 shape = np.shape(value)
                 fits = shape[-1:] in ((), (1,))
                 require(fits, f"{kind}.{key}", f"an array of shape {shape}", expected)
+        query = self.query_shape
+        one_axis = len(query) == 1 and query != ("agents",)
+        fits = one_axis or (len(query) == 2 and query[0] == "agents")
+        # The sensitivity is a norm over the last axis, which has to be the whole query of an agent.
+        expected = '("agents", k), with the k entries of an agent in one axis, or (k,)'
+        require(fits, f"{kind}.shape", query, expected)
 
     @property
     def query_shape(self) -> tuple[str | int, ...]:
