@@ -3,7 +3,7 @@
 import polars as pl
 
 from private_consensus.common.job_logging import job_logging
-from private_consensus.reproduction.audits.repairs import compared, released_rows
+from private_consensus.reproduction.audits.repairs import compared, last_means
 from private_consensus.reproduction.figures.drawings import save
 from private_consensus.reproduction.figures.repairs import draw
 from private_consensus.reproduction.results.files import (
@@ -25,12 +25,11 @@ SCHEMA = {
 pairs = snakemake.params.settings
 with job_logging(snakemake.log[0], pairs, snakemake.log.usage):
     files = snakemake.input.runs
-    # Select the rows of each cell when it is read; all rows need ten times the memory.
-    released = [released_rows(pairs, read(file)) for file in files]
-    runs = pl.concat(released, how="diagonal_relaxed") if files else pl.DataFrame()
-    rows = compared(pairs, runs, rows_of(snakemake.input.privacy)) if files else []
-    source = sources(files) or DRAWN
-    frame, out = pl.DataFrame(rows, schema=SCHEMA), snakemake.output
+    frame, source, out = pl.DataFrame(schema=SCHEMA), sources(files) or DRAWN, snakemake.output
+    if files:
+        # Compute the means of each cell when it is read; all rows need ten times the memory.
+        means = pl.concat((last_means(pairs, read(file)) for file in files), how="diagonal_relaxed")
+        frame = compared(pairs, means, rows_of(snakemake.input.privacy))
     names = {(pair["published"], pair["corrected"]): pair["name"] for pair in pairs}
     save(draw(frame, source, names), svg=out.svg, png=out.png, pdf=out.pdf)
     drawn = [out.svg, out.png, out.pdf]

@@ -16,7 +16,7 @@ NOT_AXES = {
 }  # fmt: skip
 """Columns of runs that are not axes of an experiment."""
 SIDES = ("published", "corrected")
-BASELINES = ("majority", "origin")
+BASELINES = "^(majority|origin)"
 """Prefixes of metrics that do not depend on the algorithm."""
 
 Pairs = Iterable[Mapping[str, Any]]
@@ -28,112 +28,65 @@ def cells_of(pairs: Pairs) -> set[str]:
     return {pair[side].partition(".")[0] for pair in pairs for side in SIDES}
 
 
-def released_rows(pairs: Pairs, runs: pl.DataFrame) -> pl.DataFrame:
-    """Select the rows of runs that any pair compares: released quantities of its variants."""
-    names = sorted({tuple(pair[side].split(".", 1)) for pair in pairs for side in SIDES})
-    variants = pl.DataFrame(names, schema=["algorithm", "variant"], orient="row")
-    released = runs.filter(pl.col("quantity").is_in(QUANTITIES))
-    return released.join(variants, on=variants.columns, how="semi", maintain_order="left")
+def last_means(pairs: Pairs, runs: pl.DataFrame) -> pl.DataFrame:
+    """Return the mean over runs at the last iteration, for the variants that the pairs name.
+
+    There is one row per variant, point of the axes and measure of a released quantity.
+    """
+    name = pl.concat_str("algorithm", "variant", separator=".")
+    rows = runs.with_columns(name=name).filter(
+        pl.col("name").is_in([pair[side] for pair in pairs for side in SIDES]),
+        pl.col("quantity").is_in(QUANTITIES),
+        ~pl.col("metric").str.contains(BASELINES),
+    )
+    axes = [column for column in runs.columns if column not in NOT_AXES]
+    keys = ["experiment", "name", *axes, "quantity", "metric"]
+    last = rows.filter(pl.col("t") == pl.col("t").max().over(keys))
+    groups = last.group_by(keys, maintain_order=True)
+    means = [group["value"].mean() for _, group in groups]
+    return groups.agg().with_columns(value=pl.Series(means, dtype=pl.Float64))
 
 
-def compared(pairs: Pairs, runs: pl.DataFrame, privacy: pl.DataFrame) -> list[dict[str, Any]]:
+def compared(pairs: Pairs, means: pl.DataFrame, privacy: pl.DataFrame) -> pl.DataFrame:
     """Compare pairs of variants in each experiment and setting that contains both variants.
 
-    A pair has an optional filter ``where``. The value is the mean over runs at the last iteration;
-    the epsilons are the accountant's, for the same setting.
+    The measure is the first one that both variants have, and the epsilons are the accountant's, for
+    the same setting. A pair has an optional filter ``where``.
     """
-    # Rows are partitioned once: a pair uses two variants of millions of rows.
-    released = runs.filter(pl.col("quantity").is_in(QUANTITIES))
-    variants = {
-        ".".join(names): rows
-        for names, rows in released.partition_by("algorithm", "variant", as_dict=True).items()
-    }
-    return [
-        row
-        for pair in pairs
-        for row in _pair_rows(
-            pair, {side: variants.get(pair[side], released.clear()) for side in SIDES}, privacy
-        )
-    ]
+    axes = [column for column in means.columns if column not in {*NOT_AXES, "name"}]
+    keys = ["experiment", *axes]
+    accounted = pl.col("epsilon_accountant").max()
+    epsilons = privacy.group_by("algorithm", "variant", *keys).agg(
+        accounted=pl.when(pl.col("proven").all()).then(accounted).otherwise(float("inf")),
+        claimed=pl.col("epsilon_claimed").max(),
+    )
+    name = pl.concat_str("algorithm", "variant", separator=".")
+    settings = means.join(
+        epsilons.with_columns(name=name), on=["name", *keys], how="left", nulls_equal=True,
+        maintain_order="left",
+    )  # fmt: skip
+    return pl.concat(_pair_rows(pair, settings, keys) for pair in pairs)
 
 
-def _pair_rows(
-    pair: Mapping[str, Any], frames: Mapping[str, pl.DataFrame], privacy: pl.DataFrame
-) -> list[dict[str, Any]]:
-    """Return the rows of one pair, from the runs of both of its variants."""
-    frames = {side: _filtered(frame, pair.get("where", {})) for side, frame in frames.items()}
-    rows = []
-    for experiment in sorted(set.intersection(*(set(f["experiment"]) for f in frames.values()))):
-        sides = {side: f.filter(pl.col("experiment") == experiment) for side, f in frames.items()}
-        measure = _measure(sides)
-        if measure is None:
-            continue
-        axes = [
-            name for name in sides["published"].columns
-            if name not in NOT_AXES
-            and all(frame[name].null_count() < frame.height for frame in sides.values())
-        ]  # fmt: skip
-        means = {side: _last_means(frame, measure, axes) for side, frame in sides.items()}
-        for point in means["published"]:
-            if point not in means["corrected"]:
-                continue
-            row = {"experiment": experiment, "algorithm": pair["published"].partition(".")[0]}
-            row |= {"quantity": measure[0], "metric": measure[1]}
-            for side in SIDES:
-                setting = {"experiment": experiment, **dict(zip(axes, point, strict=True))}
-                claimed, accounted = _epsilons(privacy, pair[side], setting)
-                row |= {side: pair[side], f"value_{side}": means[side][point]}
-                row |= {f"epsilon_{side}": accounted, "epsilon_claimed": claimed}
-            rows.append(row)
-    return rows
-
-
-def _filtered(frame: pl.DataFrame, values: Mapping[str, Any]) -> pl.DataFrame:
-    """Return the rows with the given value, or one of the given values, on each axis."""
-    return frame.filter(*(
+def _pair_rows(pair: Mapping[str, Any], settings: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
+    """Return the rows of one pair, sorted by experiment."""
+    where = [
         pl.col(axis).is_in(value if isinstance(value, list) else [value])
-        for axis, value in values.items()
-        if axis in frame.columns
-    ), True)  # fmt: skip
-
-
-def _measure(sides: Mapping[str, pl.DataFrame]) -> tuple[str, str] | None:
-    """Return the quantity and metric that both sides have; test metrics have precedence."""
-    common = set.intersection(
-        *(set(frame.select("quantity", "metric").unique().rows()) for frame in sides.values())
-    )
-    measures = sorted(
-        (measure for measure in common if not measure[1].startswith(BASELINES)),
-        key=lambda m: (QUANTITIES.index(m[0]), "test" not in m[1], m[1]),
-    )
-    return measures[0] if measures else None
-
-
-def _last_means(
-    frame: pl.DataFrame, measure: tuple[str, str], axes: list[str]
-) -> dict[tuple, float]:
-    """Return the mean over runs at the last iteration, by point of the axes."""
-    rows = frame.filter(pl.col("quantity") == measure[0], pl.col("metric") == measure[1])
-    groups = rows.group_by(axes, maintain_order=True) if axes else [((), rows)]
-    return {
-        tuple(point): group.filter(pl.col("t") == group["t"].max()).select(pl.mean("value")).item()
-        for point, group in groups
-    }
-
-
-def _epsilons(
-    privacy: pl.DataFrame, name: str, point: Mapping[str, Any]
-) -> tuple[float | None, float | None]:
-    """Return the claimed and the accounted epsilon of a variant at a point of an experiment."""
-    algorithm, _, variant = name.partition(".")
-    values = {"algorithm": algorithm, "variant": variant, **point}
-    rows = privacy.filter(*(
-        pl.col(column) == value
-        for column, value in values.items()
-        if column in privacy.columns and value is not None
-    ))  # fmt: skip
-    if not rows.height:
-        return None, None
-    accounted: Any = rows["epsilon_accountant"].max() if rows["proven"].all() else float("inf")
-    claimed: Any = rows["epsilon_claimed"].max()
-    return claimed, accounted
+        for axis, value in pair.get("where", {}).items()
+        if axis in settings.columns
+    ]
+    published, corrected = (settings.filter(*where, name=pair[side]) for side in SIDES)
+    both = published.join(
+        corrected, on=[*keys, "quantity", "metric"], suffix="_corrected", nulls_equal=True,
+        maintain_order="left",
+    )  # fmt: skip
+    is_training = ~pl.col("metric").str.contains("test")
+    both = both.sort("experiment", "quantity", is_training, "metric", maintain_order=True)
+    measure = pl.col("quantity", "metric")
+    is_first = pl.all_horizontal(measure == measure.first().over("experiment"))
+    return both.filter(is_first).select(
+        "experiment", "algorithm", "quantity", "metric",
+        published="name", value_published="value", epsilon_published="accounted",
+        epsilon_claimed="claimed_corrected", corrected="name_corrected",
+        value_corrected="value_corrected", epsilon_corrected="accounted_corrected",
+    )  # fmt: skip
