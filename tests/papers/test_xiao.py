@@ -408,7 +408,7 @@ def test_lower_bound_at_delta_zero_in_a_box_is_the_log_ratio_of_a_trajectory(law
         return query
 
     release.random = lambda *arguments: np.zeros((1, AGENTS))  # samples the first coordinate
-    state = CoordinateDescentState(np.ones((1, 1, AGENTS, DIM)), np.zeros(1), np.zeros(1))
+    state = CoordinateDescentState(np.ones((1, 1, AGENTS, DIM)), np.zeros(1))
     unboxed = (replace(world, box=np.inf) for world in worlds)
     above, below = (
         algorithm.step(state, world, network, release, 2).x[0, 0, 0, 0] for world in unboxed

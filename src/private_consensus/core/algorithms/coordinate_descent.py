@@ -31,14 +31,13 @@ The paper's noise is :math:`\\sigma^2 = (1+a)(\\mathcal B^c)^2K/(\\epsilon^2\\ha
 
 
 class CoordinateDescentState(NamedTuple):
-    """Iterates [settings, runs, agents, dim]; initial gap and loss [settings, runs, agents].
+    """Iterates [settings, runs, agents, dim]; initial gap [settings, runs, agents].
 
     The gap is the objective at the starting point minus its minimum.
     """
 
     x: np.ndarray
     first_gap: np.ndarray
-    total_loss: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +63,7 @@ class CoordinateDescent(DecayingNoise):
     def start(self, problem, network, release):
         x = problem.project(normal_start(problem, release, self.init_std))
         gap = problem.objective(x) - problem.objective(problem.own_optimum)
-        return CoordinateDescentState(x, gap, np.zeros_like(gap))
+        return CoordinateDescentState(x, gap)
 
     def step(self, state, problem, network, release, t):
         """Return the state after one coordinate step (72)."""

@@ -25,7 +25,7 @@ from private_consensus.common.errors import require
 from private_consensus.privacy import Relation
 from private_consensus.privacy.mechanisms import Laplace
 
-from ..parameters import CALIBRATION, NonNegative, Positive
+from ..parameters import CALIBRATION, Fraction, NonNegative, Positive, UnitInterval
 from .base import Algorithm, column, per_iteration
 
 
@@ -69,10 +69,10 @@ class DPCI(Algorithm):
 
     schedule: Literal["power", "exponential"] = "power"
     c: Positive = 1.0
-    gamma: float = 1.0
+    gamma: UnitInterval = 1.0
     shift: Positive = 1.0
-    q: float = 0.4
-    p: float = 0.8
+    q: Fraction = 0.4
+    p: Fraction = 0.8
     noise: NonNegative = 0.0
     delta: Positive = 0.2
     hmax: Literal["constant", "time_varying"] = "constant"
@@ -86,17 +86,12 @@ class DPCI(Algorithm):
     def __post_init__(self):
         super().__post_init__()
         if self.schedule == "exponential":
-            self._require("q", lambda v: (v > 0) & (v < 1), "a number in (0, 1)")
-            self._require("p", lambda v: (v > self.q) & (v < 1), "a number in (q, 1)")
-        else:
-            self._require("gamma", lambda v: (v > 0) & (v <= 1), "a number in (0, 1]")
-            early = self.initial_noise and not np.all(np.asarray(self.shift) > 1)
+            is_larger = bool(np.all(np.asarray(self.p) > self.q))
+            require(is_larger, "algorithm.p", self.p, "a number in (q, 1)")
+        elif self.initial_noise:
             expected = "a number > 1: the noise at t = 0 is proportional to the step at t = -1"
-            require(not early, "algorithm.shift", self.shift, expected)
-
-    def _require(self, key: str, holds, expected: str) -> None:
-        value = getattr(self, key)
-        require(bool(np.all(holds(np.asarray(value)))), f"algorithm.{key}", value, expected)
+            is_late = bool(np.all(np.asarray(self.shift) > 1))
+            require(is_late, "algorithm.shift", self.shift, expected)
 
     @property
     def largest_change(self):

@@ -85,7 +85,7 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
 
     needs: ClassVar[tuple[str, ...]] = ("proximal", "least_convexity", "clipped_loss")
     source: ClassVar[str] = "Ding, section 3.5, Algorithm 3, Theorem 10"
-    quantities: ClassVar = (INTERNAL, "released", "worst_case", "messages")
+    quantities: ClassVar = (INTERNAL, "released", "messages")
     no_noise: ClassVar = {
         **ApproximateADMM.no_noise,
         "query_noise": 0.0,
@@ -117,7 +117,7 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
 
     def start(self, problem, network, release):
         state = super().start(problem, network, release)
-        return state._replace(extra={"sent": state.total_loss})
+        return state._replace(extra={"sent": np.zeros(state.x.shape[:-1])})
 
     def step(self, state, problem, network, release, t):
         minimiser = self.minimiser(state, problem, network, release, t)
@@ -135,14 +135,7 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
             sends = release("test", decrease[..., None])[..., 0]
         # Neighbours continue with the last message of an agent that does not send.
         x = np.where(sends[..., None], noised, state.x)
-        after = self.update_duals(state, problem, network, x, minimiser, t, sent=sent + sends)
-        if not self.noisy:
-            return after
-        # By the formula, a minimisation has a cost only if its message is sent.
-        charged = 1.0 if self.tested == "noised" else sends
-        tests = per_agent(self.svt_epsilon) ** 2 / 2 if t == 1 else 0.0
-        message_rho = per_agent(sum(self.rhos(problem)))
-        return after._replace(total_loss=state.total_loss + tests + message_rho * charged)
+        return self.update_duals(state, problem, network, x, minimiser, t, sent=sent + sends)
 
     def clipped_losses(self, state, problem, points, may_send):
         """Return the clipped losses at the latest messages and at new points.

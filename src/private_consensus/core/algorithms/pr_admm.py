@@ -84,7 +84,7 @@ class PeriodicallyReducedADMM(ADMMFamily):
     sums: Annotated[Literal["direct", "printed"], CALIBRATION] = "direct"
     rho_conversion: Conversion = "safe"
 
-    quantities: ClassVar = (INTERNAL, "released", "worst_case", "replaced")
+    quantities: ClassVar = (INTERNAL, "released", "replaced")
     source: ClassVar[str] = "Ding, section 3.3, Theorems 2 and 3"
 
     def variance_ratio(self, t: int) -> Any:

@@ -17,7 +17,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ..parameters import NonNegative
-from .base import column
+from .base import INTERNAL, column
 from .families.admm import Conversion
 from .families.objective_perturbation import ObjectivePerturbed
 
@@ -36,6 +36,7 @@ class RecycledADMM(ObjectivePerturbed):
     rho_conversion: Conversion = "safe"
     gamma: NonNegative = 0.5
 
+    quantities: ClassVar = (INTERNAL, "released")
     source: ClassVar[str] = "Zhang, Khalili, Liu, arXiv 1810.03197"
 
     def private_iterations(self, horizon):

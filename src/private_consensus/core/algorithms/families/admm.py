@@ -172,7 +172,7 @@ class ADMMFamily(DecayingNoise):
         # Duals are functions of messages only, and therefore as public as these.
         dual = state.dual + self.dual_step * (network.degrees[..., None] * x - received)
         total = state.total_loss
-        if self.noisy:
+        if self.noisy and "worst_case" in self.quantities:
             total = total + self.loss_by_formula(problem, network, t)[..., 0]
         return ADMMState(x, dual, minimiser, received, total, {**state.extra, **extra})
 
@@ -189,9 +189,7 @@ class ADMMFamily(DecayingNoise):
 
     def observables(self, state, problem, t):
         quantities = {"internal": state.minimiser, "released": state.x}
-        # Without a formula, the accumulated loss would be infinite.
-        has_formula = type(self).loss_by_formula is not ADMMFamily.loss_by_formula
-        if self.noisy and has_formula:
+        if self.noisy and "worst_case" in self.quantities:
             quantities["worst_case"] = state.total_loss.mean(-1)
         return quantities
 

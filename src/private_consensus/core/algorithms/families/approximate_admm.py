@@ -24,7 +24,7 @@ from private_consensus.privacy import CONVERSIONS, calibrate, zcdp_epsilon, zcdp
 from private_consensus.privacy.mechanisms import ApproximateMinimiser, MinimiserNoise
 
 from ...parameters import Calibration, Fraction, NonNegative, Positive
-from ..base import column, per_agent
+from ..base import INTERNAL, column, per_agent
 from .admm import ADMMFamily, Conversion
 from .objective_perturbation import jacobian_loss
 
@@ -74,6 +74,7 @@ class ApproximateADMM(ADMMFamily):
     ridge: NonNegative = 0.0
     output_noise: NonNegative = 0.0
 
+    quantities: ClassVar = (INTERNAL, "released")
     no_noise: ClassVar = {"noise": 0.0, "output_noise": 0.0, "ridge": 0.0}
 
     def __post_init__(self):
@@ -199,10 +200,6 @@ class ApproximateADMM(ADMMFamily):
         epsilon_1 = epsilon_3 / column(self.e3)
         rho_1 = zcdp_rho(epsilon_1, column(self.delta_1), conversion="safe")
         return rho_1, (error / output_noise) ** 2 / 2
-
-    def loss_by_formula(self, problem, network, t):
-        """Return the privacy loss of a message by the paper's formula, in zCDP."""
-        return np.ones((1, 1, 1, 1)) * sum(self.rhos(problem))
 
     def rho_by_formula(self, problem, network, horizon):
         r"""Return the total privacy loss of Theorem 6 in zCDP: :math:`T(\rho_1 + \rho_2)`."""
