@@ -53,7 +53,7 @@ def values_of(specification) -> list[dict]:
 
 
 def encodings(specification, channel: str) -> list[dict]:
-    layers = specification.get("layer", [])
+    layers = specification.get("concat", [specification])[0]["layer"]
     return [e for layer in layers if (e := layer["encoding"].get(channel, {})).get("field")]
 
 
@@ -126,20 +126,20 @@ def repairs(**changes):
 
 
 def repaired(frame) -> tuple[list[dict], list[dict], dict]:
-    """Return the drawn ends and arrows, and the scale."""
+    """Return the drawn ends and lines, and the scale."""
     chart = draw_repairs(frame, "made", {("a.literal", "a.repaired"): "A: x_s \u2192 y"})
     sets = list(chart["datasets"].values())
     ends = next(rows for rows in sets if "side" in rows[0])
-    arrows = next(rows for rows in sets if "head" in rows[0])
-    return ends, arrows, next(e["scale"] for e in encodings(chart, "x"))
+    lines = next(rows for rows in sets if "start" in rows[0])
+    return ends, lines, next(e["scale"] for e in encodings(chart, "x"))
 
 
-def test_a_correction_is_one_arrow_at_the_claimed_epsilon_closest_to_1():
-    ends, arrows, scale = repaired(repairs())
+def test_a_correction_is_one_line_at_the_claimed_epsilon_closest_to_1():
+    ends, lines, scale = repaired(repairs())
     assert [e["side"] for e in ends] == ["as published", "corrected"]
     assert ends[0]["epsilon"] > ends[1]["epsilon"] == 0.5
-    assert len(arrows) == 1 and arrows[0]["claimed"] == 1.0
-    assert 0.5 < arrows[0]["head"] < arrows[0]["start"] < scale["domain"][1]
+    assert len(lines) == 1 and lines[0]["claimed"] == 1.0
+    assert 0.5 == lines[0]["end"] < lines[0]["start"] < scale["domain"][1]
 
 
 def test_the_drawing_of_observers_has_a_panel_per_graph_with_all_distances():

@@ -15,7 +15,7 @@ from private_consensus.common.symbols import typeset
 from .axes import STRIP, Extent, common, extent
 from .captions import coinciding, marks
 from .figure_styles import Look, Styles, curve_styles, with_names
-from .theme import HEIGHT, INK, WIDTH, field, finish, named_data
+from .theme import HEIGHT, WIDTH, field, finish, named_data
 
 MOST_POINTS = 200
 """Largest number of points per curve; longer curves are thinned evenly."""
@@ -79,10 +79,8 @@ def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> dict[str, Any
         charts.append(panel_chart(panel, drawn, size, legend_of(list(drawn), width)))
     beyond = any(_leaves_axis(panel.points) for panel in panels)
     notes = figure["conditions"], coinciding(panels), marks(numbers, beyond=beyond)
-    chart: dict[str, Any] = charts[0]
-    if len(panels) > 1:
-        spacing = {"row": GAP, "column": GAP}
-        chart = {"concat": charts, "columns": columns, "spacing": spacing}
+    spacing = {"row": GAP, "column": GAP}
+    chart: dict[str, Any] = {"concat": charts, "columns": columns, "spacing": spacing}
     if not is_shared:
         chart["resolve"] = {"scale": {"color": "independent", "strokeDash": "independent"}}
     return finish(named_data(chart), figure["title"], numbers["source"][0], *notes)
@@ -226,8 +224,8 @@ def panel_chart(
                 shape=field("place", "nominal", legend=None, scale=shapes),
             )
         )
-    layers += _titles(spec["title"])
-    return {"layer": layers, "width": size[0], "height": size[1]}
+    title = {"text": typeset(spec["title"]), "frame": "group"}
+    return {"layer": layers, "width": size[0], "height": size[1], "title": title}
 
 
 def _columns(points: pl.DataFrame) -> pl.DataFrame:
@@ -269,16 +267,3 @@ def _strip_labels(panel: Panel) -> tuple[str, str]:
     infinite = panel.points["infinite"].any()
     never = "not reached" if panel.spec.get("goals") else "∞"
     return never if infinite else "above", "0" if zero else "below"
-
-
-def _titles(title: str) -> list[dict[str, Any]]:
-    """Return the title of a panel as a text mark, at equal height in all panels."""
-    if not title:
-        return []
-    mark = {"type": "text", "align": "left", "baseline": "bottom", "dy": -8, "fontSize": 11,
-            "color": INK}  # fmt: skip
-    position = {"x": {"value": 0}, "y": {"value": 0}}
-    data = pl.DataFrame({"title": [typeset(title)]})
-    return [
-        {"data": data, "mark": mark, "encoding": {"text": field("title", "nominal"), **position}}
-    ]

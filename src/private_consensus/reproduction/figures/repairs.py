@@ -20,12 +20,9 @@ SIDES = {"published": ("as published", ALARM), "corrected": ("corrected", "#0072
 TITLE = "Cost of corrections: proven epsilon and utility, as published and as corrected"
 NOTE = "bar: claimed ε; ∞: no finite bound is proven"
 
-ARROW_SHORT = 0.012
-"""Distance between the head of an arrow and its point, as a fraction of the axis."""
-
 
 def draw(rows: pl.DataFrame, source: str, names: Mapping[tuple[str, str], str]) -> dict[str, Any]:
-    """Draw one arrow per pair, from the proven upper bound as published to that as corrected.
+    """Draw one line per pair, from the proven upper bound as published to that as corrected.
 
     The setting of each pair is the one whose claimed epsilon is closest to 1, if possible with
     finite means. A label states the means before and after the correction. ``rows`` has one row per
@@ -44,24 +41,18 @@ def draw(rows: pl.DataFrame, source: str, names: Mapping[tuple[str, str], str]) 
     x = extent([e for e in epsilons if e and e > 0], log=True)
     x = Extent(low=x.low, high=x.high, log=True, above=any(e == inf for e in epsilons))
     ends = pl.DataFrame([end for row in pairs for end in _ends(row, x)])
-    arrows = pl.DataFrame([_arrow(row, x) for row in pairs])
+    lines = pl.DataFrame([_line(row, x) for row in pairs])
     scale, axis = x.scale(), x.axis(strip_labels=("∞", ""))
     y = alt.Y("name:N", sort=None).title(None).axis(labelLimit=400, domain=False, ticks=False)
     true = alt.X("epsilon:Q").title("proven upper bound on ε").scale(**scale).axis(**axis)
     side = alt.Color("side:N").scale(
         domain=[name for name, _ in SIDES.values()], range=[colour for _, colour in SIDES.values()]
     ).legend(columns=2, symbolType="circle", symbolSize=60, title=None)  # fmt: skip
-    base = Chart(arrows).encode(y)
-    moved = Chart(arrows.filter("moved")).encode(y)
+    base = Chart(lines).encode(y)
     layers = [
+        base.marked("rule", color=GREY).encode(alt.X("start:Q").scale(**scale), alt.X2("end:Q")),
         base.marked("tick", color=INK, thickness=2, size=16).encode(
             alt.X("claimed:Q").scale(**scale)
-        ),
-        moved.marked("rule", color=GREY).encode(alt.X("start:Q").scale(**scale), alt.X2("head:Q")),
-        moved.marked("point", filled=True, color=GREY, size=50, opacity=1.0).encode(
-            alt.X("head:Q").scale(**scale),
-            alt.Angle("angle:Q").scale(None),
-            shape=alt.value("triangle-up"),
         ),
         Chart(ends).marked("point", filled=True, size=60, opacity=1.0).encode(true, y, side),
         base.marked("text", align="left", dx=12, fontSize=10, color=INK).encode(
@@ -89,13 +80,11 @@ def _ends(row: Mapping[str, Any], x: Extent) -> Iterable[dict[str, Any]]:
         }  # fmt: skip
 
 
-def _arrow(row: Mapping[str, Any], x: Extent) -> dict[str, Any]:
+def _line(row: Mapping[str, Any], x: Extent) -> dict[str, Any]:
     start, end = (_position(row[f"epsilon_{side}"], x) for side in SIDES)
-    right = end > start
-    head = end / (x.high / x.low) ** (ARROW_SHORT if right else -ARROW_SHORT)
     return {
-        "name": row["name"], "claimed": row["epsilon_claimed"], "start": start, "head": head,
-        "angle": 90 if right else -90, "said": _utility(row), "moved": (head > start) == right,
+        "name": row["name"], "claimed": row["epsilon_claimed"], "start": start, "end": end,
+        "said": _utility(row),
     }  # fmt: skip
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from itertools import pairwise
 from typing import Any
 
@@ -11,7 +10,7 @@ import altair as alt
 import polars as pl
 from altair.typing import ChartType
 
-from private_consensus.common.symbols import LOWERED, typeset
+from private_consensus.common.symbols import typeset
 
 from ..figure_styles import OKABE_ITO
 from ..panels import Chart, Spec, drawn_panels, layered
@@ -31,8 +30,8 @@ THOUSANDTHS = "datum.value == 0 ? '0' : format(1000 * datum.value, '.0f') + '×1
 
 Positions = dict[int, complex]
 """Position x + iy of each agent."""
-Messages = tuple[Positions, list[dict], list[dict]]
-"""Positions of agents, arrows between them, and texts."""
+Messages = tuple[Positions, list[dict], list[tuple[float, float, str]]]
+"""Positions of agents, arrows between them, and texts at their positions x and y."""
 
 
 def xiao_fig1(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
@@ -72,37 +71,33 @@ def xiao_figA(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
 def _exchanged(nodes: pl.DataFrame) -> Messages:
     """Return positions, arrows and texts of the direct exchange of shares."""
     at = {node: complex(x, y) for node, x, y in nodes.select("node", "x", "y").iter_rows()}
-    arrows = [_arrow(at[i], at[j], f"s{i}{j}") for i in at for j in at if i != j]
+    arrows = [_arrow(at[i], at[j], f"s_{i}{j}") for i in at for j in at if i != j]
     texts = [
-        {"x": 1.12 * p.real, "y": p.imag + (0.42 if p.imag > 0 else -0.42),
-         "text": f"x{i} = {' + '.join(f's{i}{j}' for j in at)}"}
+        (1.12 * p.real, p.imag + math.copysign(0.42, p.imag),
+         f"x_{i} = {' + '.join(f's_{i}{j}' for j in at)}")
         for i, p in at.items()
     ]  # fmt: skip
-    sums = " + ".join(f"ŝ{i}" for i in at)
-    values = " + ".join(f"x{i}" for i in at)
-    texts += [
-        {"x": 0.0, "y": -1.3, "text": f"v1 broadcasts ŝ1 = {' + '.join(f's{j}1' for j in at)}"},
-        {"x": 0.0, "y": -1.55, "text": f"{sums} = {values} (mod p)"},
-    ]
-    return at, arrows, texts
+    sums, values = (" + ".join(f"{name}_{i}" for i in at) for name in ("ŝ", "x"))
+    broadcast = f"v_1 broadcasts ŝ_1 = {' + '.join(f's_{j}1' for j in at)}"
+    return at, arrows, [*texts, (0.0, -1.3, broadcast), (0.0, -1.55, f"{sums} = {values} (mod p)")]
 
 
 def _relayed(nodes: pl.DataFrame) -> Messages:
     """Return positions, arrows and texts of the exchange along a path of relaying agents."""
     names = nodes["node"].to_list()
-    at = {
-        i: complex(1.35 * (2 * index / (len(names) - 1) - 1), 0.35) for index, i in enumerate(names)
-    }
+    step = 2.7 / (len(names) - 1)
+    at = {i: complex(step * index - 1.35, 0.35) for index, i in enumerate(names)}
     arrows = []
     for first, second in pairwise(names):
-        for sender, receiver in ((first, second), (second, first)):
-            behind = [i for i in names if (i <= sender if sender < receiver else i >= sender)]
-            ahead = [j for j in names if j not in behind]
-            passed = ", ".join(f"ε(s{i}{j})" for i in behind for j in ahead)
+        left, right = names[: names.index(second)], names[names.index(second) :]
+        for sender, receiver, origins, targets in (
+            (first, second, left, right), (second, first, right, left),
+        ):  # fmt: skip
+            passed = ", ".join(f"ε(s_{i}{j})" for i in origins for j in targets)
             arrows.append(_arrow(at[sender], at[receiver], passed))
     texts = [
-        {"x": 0.0, "y": -0.75, "text": "ε(sij): the share of vi for vj, by their common key"},
-        {"x": 0.0, "y": -1.0, "text": "who passes one on cannot read it"},
+        (0.0, -0.75, "ε(s_ij): the share of v_i for v_j, by their common key"),
+        (0.0, -1.0, "who passes one on cannot read it"),
     ]
     return at, arrows, texts
 
@@ -120,20 +115,20 @@ def _arrow(begin: complex, end: complex, text: str) -> dict[str, Any]:
             "label_x": label.real, "label_y": label.imag}  # fmt: skip
 
 
-def _protocol(panel: Spec, at: Positions, arrows: list[dict], texts: list[dict]) -> ChartType:
-    """Draw agents as circles, messages as arrows, and lines of text, with indices as subscripts."""
+def _protocol(panel: Spec, at: Positions, arrows: list[dict], texts: list[tuple]) -> ChartType:
+    """Draw agents as circles, messages as arrows, and lines of text."""
 
-    def rows(elements: list[dict]) -> pl.DataFrame:
-        indexed = pl.col(pl.String).map_elements(_indexed, pl.String)
-        return pl.DataFrame(elements).with_columns(indexed)
+    def chart(rows: list[dict]) -> Chart:
+        return Chart(pl.DataFrame(rows).with_columns(pl.col(pl.String).map_elements(typeset)))
 
     def axes(x: str = "x", y: str = "y") -> dict[str, Any]:
         scale = alt.Scale(domain=[-HALF_SIDE, HALF_SIDE], nice=False)
         return {"x": alt.X(f"{x}:Q").axis(None).scale(scale),
                 "y": alt.Y(f"{y}:Q").axis(None).scale(scale)}  # fmt: skip
 
-    nodes = [{"x": p.real, "y": p.imag, "node": f"v{i}"} for i, p in at.items()]
-    circles, messages = Chart(rows(nodes)), Chart(rows(arrows))
+    circles = chart([{"x": p.real, "y": p.imag, "node": f"v_{i}"} for i, p in at.items()])
+    lines = chart([{"x": x, "y": y, "text": text} for x, y, text in texts])
+    messages = chart(arrows)
     layers = [
         messages.marked("rule", color=GREY, strokeWidth=1.5).encode(
             **axes(), x2="x_end", y2="y_end"
@@ -148,15 +143,9 @@ def _protocol(panel: Spec, at: Positions, arrows: list[dict], texts: list[dict])
         circles.marked("text", color="white", fontSize=14, fontWeight="bold").encode(
             **axes(), text="node:N"
         ),
-        Chart(rows(texts)).marked("text", fontSize=12, color=INK).encode(**axes(), text="text:N"),
+        lines.marked("text", fontSize=12, color=INK).encode(**axes(), text="text:N"),
     ]
     return layered(layers, panel, *PROTOCOL)
-
-
-def _indexed(text: str) -> str:
-    """Typeset indices as subscripts: s12 as s₁₂, sij as sᵢⱼ."""
-    lowered = re.sub(r"(?<=[a-zŝ])\d+", lambda match: match[0].translate(LOWERED), text)
-    return lowered.replace("sij", "sᵢⱼ").replace("vi ", "vᵢ ").replace("vj", "vⱼ")
 
 
 def _heat_map(points: pl.DataFrame, panel: Spec, scale: alt.Scale, label: str) -> ChartType:
