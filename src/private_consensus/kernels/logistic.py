@@ -23,7 +23,7 @@ sum over the records takes a fifth of the time of NumPy.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -336,17 +336,10 @@ def _scratch(dim: int, patterns: int) -> _LogisticScratch:
     state = (*[size] * 7, *[LANES] * 3)
     memory = (*[MEMORY * size] * 2, *[MEMORY * LANES] * 2)
     remaining_sizes = (*[patterns * LANES] * 2, _BLOCK_MARGINS, size, 2 * LANES, *[LANES] * 5)
-    arrays = _side_by_side((*state, *memory, *remaining_sizes))
+    arrays = [aligned(count, float) for count in (*state, *memory, *remaining_sizes)]
     first, last = len(state), len(state) + len(memory)
     memory_arrays = _Memory(*arrays[first:last])
     return _LogisticScratch(_LaneState(*arrays[:first]), memory_arrays, *arrays[last:])
-
-
-def _side_by_side(counts: Sequence[int]) -> list[np.ndarray]:
-    """Allocate zeroed arrays of whole vectors in one block of memory."""
-    ends = np.cumsum(counts).tolist()
-    buffer = aligned(ends[-1], float)
-    return [buffer[end - count : end] for count, end in zip(counts, ends, strict=True)]
 
 
 def mean_losses(records: SignedRecords, x: np.ndarray, bound: np.ndarray) -> np.ndarray:
@@ -363,7 +356,7 @@ def mean_losses(records: SignedRecords, x: np.ndarray, bound: np.ndarray) -> np.
 def _scratch_of_points(records: SignedRecords, x: np.ndarray) -> tuple[np.ndarray, ...]:
     """Allocate scratch for points, their products with patterns, and margins of a block of rows."""
     counts = (x.shape[1], len(records.patterns.begin) - 1, BLOCK_ROWS)
-    return tuple(_side_by_side([count * LANES for count in counts]))
+    return tuple(aligned(count * LANES, float) for count in counts)
 
 
 @inlined
@@ -597,19 +590,9 @@ def _enter(state, lane, curvature, linear, start):
 def _leave(state, memory, lane):
     """Clear the state of a problem in its lane."""
     state.length[lane] = 0.0
-    for i in range(lane, state.x.size, LANES):
-        state.x[i] = 0.0
-        state.x_before[i] = 0.0
-        state.linear[i] = 0.0
-        state.gradient[i] = 0.0
-        state.gradient_before[i] = 0.0
-        state.step[i] = 0.0
-        state.scratch[i] = 0.0
-    for i in range(lane, memory.moved.size, LANES):
-        memory.moved[i] = 0.0
-        memory.changed[i] = 0.0
-    for i in range(lane, memory.inverse.size, LANES):
-        memory.inverse[i] = 0.0
+    for values in (*state[:7], *memory[:3]):
+        for i in range(lane, values.size, LANES):
+            values[i] = 0.0
 
 
 @uncounted

@@ -199,24 +199,27 @@ class FairLogisticRegression(Problem):
         )
 
     @cached_property
-    def _by_group(self) -> tuple[np.ndarray, np.ndarray]:
-        """Number of test rows per run and group (z, y), and indicators of the test rows' groups."""
+    def _members(self) -> np.ndarray:
+        """Indicators of the groups of the test rows; shape (runs, test rows, groups)."""
         group = 2 * self.protected[self.test] + self.labels[self.test]
-        members = (group[..., None] == np.arange(GROUPS)).astype(np.float32)
-        return members.sum(1), members
+        return (group[..., None] == np.arange(GROUPS)).astype(np.float32)
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """Number of test rows per run, protected attribute and label; shape (runs, 2, 2)."""
+        return self._members.sum(1).astype(float).reshape(-1, 2, 2)
 
     def positives(self, x: np.ndarray) -> np.ndarray:
-        """Count the test rows of each group that are predicted positive; shape (..., runs, groups).
+        """Count the test rows that are predicted positive; shape (..., runs, 2, 2), as ``sizes``.
 
         The last result is cached, since several metrics use the counts of one iterate.
         """
         w = x[..., 0, :]
         if "w" not in self._latest or not np.array_equal(self._latest["w"], w):
             predictions = self._predictions(w.reshape(-1, *w.shape[-2:]))
-            counts = np.swapaxes(predictions, -1, -2) @ self._by_group[1]
-            counts = np.moveaxis(counts, 1, 0).reshape(*w.shape[:-1], GROUPS)
+            counts = np.moveaxis(np.swapaxes(predictions, -1, -2) @ self._members, 1, 0)
             self._latest.update(w=w.copy(), counts=counts.astype(float))
-        return self._latest["counts"]
+        return self._latest["counts"].reshape(*w.shape[:-1], 2, 2)
 
     def _predictions(self, w: np.ndarray) -> np.ndarray:
         """Return 1 for test rows that are predicted positive, else 0; shape [runs, rows, iterates].
@@ -231,33 +234,25 @@ class FairLogisticRegression(Problem):
         runs = np.arange(w.shape[1])[:, None]
         return by_run[self.test, :, runs].astype(np.float32)
 
-    def rates(self, x: np.ndarray) -> np.ndarray:
-        """Compute the fraction of each group predicted positive; shape (..., runs, groups)."""
-        return self.positives(x) / self._by_group[0]
-
     def accuracies(self, x: np.ndarray) -> np.ndarray:
         """Compute the accuracy for z = 0 and for z = 1; shape (..., runs, 2)."""
-        positive, size = self.positives(x), self._by_group[0].astype(float)
-        correct = np.where(np.arange(GROUPS) % 2 == 1, positive, size - positive)
-        pairs = (*correct.shape[:-1], 2, 2)
-        return correct.reshape(pairs).sum(-1) / size.reshape(-1, 2, 2).sum(-1)
+        positive = self.positives(x)
+        correct = np.where([False, True], positive, self.sizes - positive)
+        return correct.sum(-1) / self.sizes.sum(-1)
 
     def accuracy(self, x: np.ndarray) -> np.ndarray:
         """Compute the fraction of test rows that are predicted correctly."""
-        size = self._by_group[0].astype(float).reshape(-1, 2, 2).sum(-1)
+        size = self.sizes.sum(-1)
         return (self.accuracies(x) * size).sum(-1) / size.sum(-1)
 
     def majority_accuracy(self, x: np.ndarray) -> np.ndarray:
         """Compute the fraction of the more frequent label in the test rows, for each iterate."""
-        size = self._by_group[0].astype(float)
-        positive = size[..., 1::2].sum(-1) / size.sum(-1)
+        positive = self.sizes[..., 1].sum(-1) / self.sizes.sum((-1, -2))
         return np.broadcast_to(np.maximum(positive, 1.0 - positive), x.shape[:-2])
 
     def selection(self, x: np.ndarray) -> np.ndarray:
         r"""Compute the selection rates :math:`P(\hat y = 1 | z)` of both groups; (..., runs, 2)."""
-        positive, size = self.positives(x), self._by_group[0].astype(float)
-        by_z = positive.reshape(*positive.shape[:-1], 2, 2).sum(-1)
-        return by_z / size.reshape(-1, 2, 2).sum(-1)
+        return self.positives(x).sum(-1) / self.sizes.sum(-1)
 
     def risk_difference(self, x: np.ndarray) -> np.ndarray:
         r"""Compute the difference of the groups' selection rates (Ding, Definition 9)."""
@@ -274,21 +269,21 @@ class FairLogisticRegression(Problem):
 
     def equalized_odds_difference(self, x: np.ndarray) -> np.ndarray:
         """Compute the larger difference between the groups, of true or of false positive rates."""
-        rates = self.rates(x)
-        return np.abs(rates[..., 2:] - rates[..., :2]).max(-1)
+        rates = self.positives(x) / self.sizes
+        return np.abs(rates[..., 1, :] - rates[..., 0, :]).max(-1)
 
     def positive_share(self, x: np.ndarray) -> np.ndarray:
         """Compute the fraction of test rows that are predicted positive."""
-        return self.positives(x).sum(-1) / self.test.shape[1]
+        return self.positives(x).sum((-1, -2)) / self.test.shape[1]
 
     metrics = {  # noqa: RUF012
-        "accuracy": lambda problem, x: problem.accuracy(x),
+        "accuracy": accuracy,
         "error": lambda problem, x: 1.0 - problem.accuracy(x),
-        "majority_accuracy": lambda problem, x: problem.majority_accuracy(x),
-        "risk_difference": lambda problem, x: problem.risk_difference(x),
-        "positive_share": lambda problem, x: problem.positive_share(x),
-        "demographic_parity_ratio": lambda problem, x: problem.parity_ratio(x),
-        "equalized_odds_difference": lambda problem, x: problem.equalized_odds_difference(x),
+        "majority_accuracy": majority_accuracy,
+        "risk_difference": risk_difference,
+        "positive_share": positive_share,
+        "demographic_parity_ratio": parity_ratio,
+        "equalized_odds_difference": equalized_odds_difference,
         "accuracy_group_0": lambda problem, x: problem.accuracies(x)[..., 0],
         "accuracy_group_1": lambda problem, x: problem.accuracies(x)[..., 1],
     }
@@ -353,7 +348,7 @@ def build(
         prepared.columns_of,
     )
     require(
-        bool((problem._by_group[0] > 0).all()),
+        bool((problem.sizes > 0).all()),
         "problem.test_share",
         test_share,
         "test rows of both labels in both groups",

@@ -21,7 +21,7 @@ and scaling the rows of :math:`\delta` clips it. Gradients of single records are
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -195,7 +195,7 @@ class Perceptron(Problem):
 
     @cached_property
     def _records(self) -> backpropagation.PackedRecords:
-        return _records_of(_IdentityKey(self.features))
+        return backpropagation.records(self.features)
 
     def _array_gradient(self, x, rows, in_sample, clip, out) -> np.ndarray:
         """Compute mean clipped gradients of samples by array operations; padding has weight 0."""
@@ -300,24 +300,6 @@ def sigmoid(v: np.ndarray) -> np.ndarray:
     v += 1.0
     v *= 0.5
     return v
-
-
-@dataclass(frozen=True, eq=False)
-class _IdentityKey:
-    """Cache key of an array that is equal to keys of the same array object only."""
-
-    array: np.ndarray
-
-    def __eq__(self, candidate) -> bool:
-        return self.array is candidate.array
-
-    def __hash__(self) -> int:
-        return id(self.array)
-
-
-@lru_cache(maxsize=1)
-def _records_of(features: _IdentityKey) -> backpropagation.PackedRecords:
-    return backpropagation.records(features.array)
 
 
 def _squared_norms(v: np.ndarray) -> np.ndarray:

@@ -84,18 +84,13 @@ def local_test_error(problem: Any, x: np.ndarray) -> np.ndarray:
 
 def _train_majority_fraction(problem: Any, x: np.ndarray) -> np.ndarray:
     """Compute the fraction of the more frequent label among all local records."""
-    if problem.sizes is None:
-        return _majority_fraction(problem.labels, 2, x)
-    positive = (problem.labels > 0).sum((-1, -2)) / problem.sizes.sum()
+    positive = (problem.labels > 0).sum((-1, -2)) / problem.record_counts.sum()
     return np.broadcast_to(np.maximum(positive, 1.0 - positive), x.shape[:-2])
 
 
-def _majority_fraction(labels: np.ndarray, axes: int, x: np.ndarray) -> np.ndarray:
-    """Compute the fraction of the more frequent label, repeated for each model of x.
-
-    The array x has shape [..., agents, dim], the result [...].
-    """
-    positive = (labels > 0).mean(tuple(range(-axes, 0)))
+def _test_majority_fraction(problem: Any, x: np.ndarray) -> np.ndarray:
+    """Compute the fraction of the more frequent label among the test records."""
+    positive = (problem.test_labels > 0).mean(-1)
     return np.broadcast_to(np.maximum(positive, 1.0 - positive), x.shape[:-2])
 
 
@@ -106,8 +101,8 @@ METRICS = {
     "own_test_error": local_test_error,
     "own_test_accuracy": lambda problem, x: 1.0 - local_test_error(problem, x),
     "majority_train_accuracy": _train_majority_fraction,
-    "majority_test_accuracy": lambda problem, x: _majority_fraction(problem.test_labels, 1, x),
-    "majority_test_error": lambda problem, x: 1.0 - _majority_fraction(problem.test_labels, 1, x),
+    "majority_test_accuracy": _test_majority_fraction,
+    "majority_test_error": lambda problem, x: 1.0 - _test_majority_fraction(problem, x),
     "log_distance": log_distance,
     "origin_log_distance": lambda problem, x: log_distance(problem, np.zeros_like(x)),
     "squared_distance": squared_distance,
