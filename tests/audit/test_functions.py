@@ -2,6 +2,7 @@
 
 import os
 import random
+import warnings
 from functools import partial
 
 import numpy as np
@@ -82,6 +83,54 @@ def function_of_data(data):
     return lambda: data.mean()
 
 
+def printed_mean(data):
+    print(data.mean())
+    return pc.gaussian(data.mean(), 1 / 3, 1.0)
+
+
+def warning_of_data(data):
+    if data[0] > 0.3:
+        warnings.warn("large", stacklevel=1)
+    return pc.gaussian(data.mean(), 1 / 3, 1.0)
+
+
+LATEST = [0.0]
+
+
+def kept_mean(data):
+    LATEST[0] = data.mean()
+    return pc.gaussian(data.mean(), 1 / 3, 1.0)
+
+
+def kept_output(data):
+    LATEST[0] = float(pc.gaussian(data.mean(), 1 / 3, 1.0))
+    print(LATEST[0])
+    return (value for value in LATEST)
+
+
+def late_values(data):
+    pc.gaussian(data.mean(), 1 / 3, 1.0)
+    return (float(value) for value in data)
+
+
+class Labelled(np.ndarray):
+    """Array with an attribute."""
+
+
+def attribute_of_an_array(data):
+    result = pc.gaussian(data, 1.0, 1.0).view(Labelled)
+    result.total = data.sum()
+    return result
+
+
+def repeated_until_close(data):
+    close = False
+    while not close:
+        value = pc.gaussian(data.mean(), 1 / 3, 1.0)
+        close = abs(value - data.mean()) < 0.3
+    return value
+
+
 def exact_mean(data):
     return pc.exact(data.mean(), "a test")
 
@@ -106,7 +155,14 @@ def exact_mean(data):
         (scale_of_data, "leaks", "mechanism of release 1 depends on the data"),
         (shape_of_data, "leaks", "shape of release 1 depends on the data"),
         (wrong_number, "refused", "not finite"),
-        (cached_noise_free_mean, "leaks", "depends on an earlier call"),
+        (cached_noise_free_mean, "leaks", "variables outside"),
+        (printed_mean, "leaks", "printed texts"),
+        (warning_of_data, "leaks", "warnings"),
+        (kept_mean, "leaks", "variables outside"),
+        (kept_output, "not contradicted", ""),
+        (late_values, "leaks", "returned value"),
+        (attribute_of_an_array, "leaks", "returned value"),
+        (repeated_until_close, "leaks", "number of releases"),
         (function_of_data, "refused", "can be called"),
         (exact_mean, "no finite guarantee", "without noise"),
     ],
@@ -127,9 +183,9 @@ def test_written_files_and_environment_variables_of_the_data_are_leaks(tmp_path)
     def exported(data):
         os.environ["VALUE"] = f"{data[0]}"
 
-    for leak in (opened, written, exported):
+    for leak, reason in ((opened, "files"), (written, "files"), (exported, "environment")):
         result = pc.audit_function(leak, DATA, NEIGHBOURS)
-        assert result.verdict == "leaks" and "written files" in result.reason
+        assert result.verdict == "leaks" and reason in result.reason
 
 
 def test_gaussian_noise_has_no_guarantee_at_delta_0():
@@ -139,7 +195,7 @@ def test_gaussian_noise_has_no_guarantee_at_delta_0():
 
 def test_neighbours_that_equal_the_data_are_noted():
     result = pc.audit_function(noisy_mean, DATA, [DATA.copy(), *NEIGHBOURS], delta=1e-5)
-    assert result.notes == ("equal to the data set: neighbours 1",)
+    assert "equal to the data set: neighbours 1" in result.notes
 
 
 def test_the_largest_excess_is_quoted():

@@ -382,19 +382,20 @@ class _Findings:
             names = ", ".join(map(repr, without))
             reason = f"{names} has no noise, no finite sensitivity or no proof"
             return AuditResult(NO_GUARANTEE, reason if without else NO_DELTA, **facts)
-        facts["notes"] = (*notes, *self.unattained())
+        facts["notes"] = (*notes, *unattained(self.reached))
         return AuditResult(NOT_CONTRADICTED, **facts)
 
-    def unattained(self) -> Iterator[str]:
-        """Yield what the largest changes of the tried pairs leave open."""
-        for name, ratio in self.reached.items():
-            if ratio < ATTAINED:
-                yield (
-                    f"{name}: no tried pair attains the declared sensitivity; one that is smaller "
-                    f"than the true one by a factor down to {ratio:.3g} would not be found"
-                )
-        if any(ratio >= ATTAINED for ratio in self.reached.values()):
-            yield "reached 1: a tried change equals the declared sensitivity; others may be larger"
+
+def unattained(reached: Mapping[str, float]) -> Iterator[str]:
+    """Yield what the largest changes of the tried pairs leave open."""
+    for name, ratio in reached.items():
+        if ratio < ATTAINED:
+            yield (
+                f"{name}: no tried pair attains the declared sensitivity; one that is smaller "
+                f"than the true one by a factor down to {ratio:.3g} would not be found"
+            )
+    if any(ratio >= ATTAINED for ratio in reached.values()):
+        yield "reached 1: a tried change equals the declared sensitivity; others may be larger"
 
 
 def _has_guarantee(mechanism: Mechanism, horizon: int) -> bool:

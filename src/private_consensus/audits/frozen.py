@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import pickle
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+
+BUILT_IN = np.ndarray, float, int, str, bytes, dict, list, tuple, set, frozenset
 
 
 def freeze(value: Any) -> Any:
@@ -25,7 +28,12 @@ def freeze(value: Any) -> Any:
     -------
     tuple
     """
-    kind = f"{type(value).__module__}.{type(value).__qualname__}"
+    kind: Any = f"{type(value).__module__}.{type(value).__qualname__}"
+    if isinstance(value, Iterator) and not isinstance(value, io.IOBase):
+        value = list(value)
+    if isinstance(value, BUILT_IN) and getattr(value, "__dict__", None):
+        # An array or a container of a subclass may have attributes.
+        kind = kind, freeze(vars(value))
     if isinstance(value, np.ma.MaskedArray):
         return kind, freeze(np.asarray(value.data)), freeze(np.ma.getmaskarray(value))
     if isinstance(value, np.ndarray | np.generic):

@@ -13,11 +13,16 @@ import io
 import os
 import random
 from collections.abc import Callable, Generator, Iterable
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, redirect_stderr, redirect_stdout
 from contextvars import ContextVar
+from copy import deepcopy
 from dataclasses import replace
+from functools import partial
+from inspect import getclosurevars
 from pathlib import Path
+from types import FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple, cast
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
@@ -26,7 +31,7 @@ from private_consensus.core.randomness import UNIT_LAWS
 from private_consensus.privacy import Release, account
 from private_consensus.privacy.mechanisms import ADDITIVE, Exact, Mechanism, Recorded
 
-from .auditing import refused_declaration
+from .auditing import refused_declaration, unattained
 from .comparison import ROUNDING, Excess
 from .execution import Refused, check_resolution, checked_query
 from .frozen import freeze
@@ -45,6 +50,10 @@ from .workers import Worker, worker
 _ACTIVE: ContextVar[Any] = ContextVar("handler of releases")
 
 
+FACTORS = 1.0, 1.0, 1.0, 0.1, 10.0
+"""Factors of the noise in the executions on one data set, since all outputs are possible."""
+
+
 class FunctionRecord:
     """Handler of the releases of one execution of a function.
 
@@ -56,8 +65,8 @@ class FunctionRecord:
         Mechanism of each release.
     """
 
-    def __init__(self, generator: np.random.Generator):
-        self.generator = generator
+    def __init__(self, generator: np.random.Generator, factor: float = 1.0):
+        self.generator, self.factor = generator, factor
         self.recorded: list[Recorded] = []
         self.mechanisms: list[Mechanism] = []
 
@@ -71,7 +80,9 @@ class FunctionRecord:
         number = len(self.recorded) + 1
         checked_query("the function", number, query)
         check_resolution("the function", number, query, mechanism.scale)
-        unit = _unit(mechanism, self.generator, query.shape)
+        unit, draw = None, UNIT_LAWS.get(mechanism.unit, mechanism.unit)
+        if draw is not None:
+            unit = self.factor * draw(self.generator, (query.size,)).reshape(query.shape)
         output = mechanism.output(query, unit, 1)
         evidence = mechanism.evidence(query, unit, output, 1)
         self.recorded.append(Recorded(f"release {number}", 1, evidence, unit, output))
@@ -86,8 +97,8 @@ class _Difference(Exception):
 class FunctionReplay(FunctionRecord):
     """Handler that returns recorded outputs, and keeps the ratios of cost and loss."""
 
-    def __init__(self, record: FunctionRecord, generator: np.random.Generator):
-        super().__init__(generator)
+    def __init__(self, record: FunctionRecord):
+        super().__init__(record.generator)
         self.record, self.ratios = record, []
 
     def release(self, mechanism: Mechanism, query: Any) -> np.ndarray:
@@ -106,11 +117,6 @@ class FunctionReplay(FunctionRecord):
         ratio = 0.0 if cost == 0 or np.isinf(loss) else float(cost) / loss if loss else np.inf
         self.ratios.append(ratio)
         return np.array(recorded.output)
-
-
-def _unit(mechanism: Mechanism, generator: np.random.Generator, shape: tuple[int, ...]) -> Any:
-    draw = UNIT_LAWS.get(mechanism.unit, mechanism.unit)
-    return draw and draw(generator, (int(np.prod(shape)),)).reshape(shape)
 
 
 def recording(seed: int | None = None) -> AbstractContextManager[FunctionRecord]:
@@ -232,11 +238,14 @@ def exact(query: Any, reason: str) -> np.ndarray:
 
 
 class _Outcome(NamedTuple):
+    """Value, failure and frozen effects of one execution; ``handler`` has its releases."""
+
+    handler: Any
     value: Any
     error: str
     difference: str
     refusal: str
-    effects: Any
+    effects: dict[str, Any]
 
 
 @arguments.known_keywords
@@ -249,6 +258,10 @@ def audit_function(
     seed: int = 0,
 ) -> AuditResult:
     """Try to contradict the guarantee of a function by replays on neighbouring data sets.
+
+    Each data set is executed with several outputs of the mechanisms. The returned value, printed
+    texts, warnings, written files, environment variables, the states of ``random`` and
+    ``numpy.random``, and variables outside of the function that its code names must be equal.
 
     Parameters
     ----------
@@ -266,18 +279,20 @@ def audit_function(
     Returns
     -------
     AuditResult
-        Also the state of ``random`` and ``numpy.random``, environment variables and the written
-        files are compared.
     """
     arguments.function("function", function)
     data_sets = [data, *neighbours]
     require(len(data_sets) > 1, "neighbours", neighbours, "at least one data set")
     frozen = freeze(data)
 
-    def executed(number: int, record: FunctionRecord | None) -> tuple[_Outcome, Any]:
-        generator = np.random.default_rng([seed, 0xF00D])
-        handler = FunctionReplay(record, generator) if record else FunctionRecord(generator)
-        return _outcome(function, data_sets[number], handler), handler
+    def executed(number: int, records: list[FunctionRecord] | None) -> list[_Outcome]:
+        handlers = [
+            FunctionRecord(np.random.default_rng([seed, 0xF00D, draw]), factor)
+            for draw, factor in enumerate(FACTORS)
+        ]
+        if records is not None:
+            handlers = [FunctionReplay(record) for record in records]
+        return [_outcome(function, deepcopy(data_sets[number]), handler) for handler in handlers]
 
     try:
         with worker(executed) as first:
@@ -287,40 +302,41 @@ def audit_function(
         return AuditResult(NOT_EXECUTED, text, delta=delta)
     equal = [number for number, other in enumerate(data_sets[1:], 1) if freeze(other) == frozen]
     note = f"equal to the data set: neighbours {', '.join(map(str, equal))}"
-    return replace(result, notes=(note,)) if equal else result
+    return replace(result, notes=(*result.notes, note)) if equal else result
 
 
 def _audited(
     process: Worker, executed: Callable[..., Any], count: int, delta: float
 ) -> AuditResult:
-    """Compare an execution in a process with its replays; each neighbour has a new process."""
-    first, record = process.call(0, None)
+    """Compare executions in a process with their replays; each neighbour has a new process."""
+    recorded: list[_Outcome] = process.call(0, None)
     facts: dict[str, Any] = {"delta": delta, "agents": 1, "iterations": 1, "graph": "no graph"}
-    if first.refusal:
-        return AuditResult(REFUSED, first.refusal, **facts)
-    declared = {r.name: m for r, m in zip(record.recorded, record.mechanisms, strict=True)}
-    refusal = refused_declaration(declared, 1)
+    records = [outcome.handler for outcome in recorded]
+    declared = {r.name: m for record in records for r, m in zip_releases(record)}
+    refusal = recorded[0].refusal or refused_declaration(declared, 1)
     if refusal:
         return AuditResult(REFUSED, refusal, **facts)
-    facts["epsilon"] = account(record.releases, delta).epsilon
+    facts["epsilon"] = account(records[0].releases, delta).epsilon
     reached, excess = dict.fromkeys(declared, 0.0), Excess()
     for number in range(count):
         if number == 0:
-            second, replay = process.call(number, record)
+            replayed = process.call(number, records)
         else:
             with worker(executed) as fresh:
-                second, replay = fresh.call(number, record)
+                replayed = fresh.call(number, records)
         label = "the same data set" if number == 0 else f"neighbour {number}"
-        outputs = (number + 1) * (1 + len(declared))
+        outputs = (number + 1) * sum(1 + len(record.recorded) for record in records)
         facts |= {"reached": reached, "pairs": number + 1, "outputs": outputs}
-        if first.error and second.error:
-            return AuditResult(NOT_EXECUTED, first.error, **facts)
-        if leak := _leak(first, second, replay, record):
-            return AuditResult(LEAKS, f"{leak} ({label})", **facts)
-        if number == 1 and process.call(number, record)[1].ratios != replay.ratios:
+        if recorded[0].error and replayed[0].error:
+            return AuditResult(NOT_EXECUTED, recorded[0].error, **facts)
+        for first, second in zip(recorded, replayed, strict=True):
+            if leak := _leak(first, second, is_repeated=number == 0):
+                return AuditResult(LEAKS, f"{leak} ({label})", **facts)
+        ratios = [outcome.handler.ratios for outcome in replayed]
+        if number == 1 and ratios != [o.handler.ratios for o in process.call(number, records)]:
             text = "a release depends on an earlier call of the function with other data"
             return AuditResult(LEAKS, text, **facts)
-        for name, ratio in zip(reached, replay.ratios, strict=True):
+        for name, ratio in (pair for row in ratios for pair in zip(reached, row, strict=False)):
             reached[name] = max(reached[name], ratio)
             # Written so that NaN is an excess.
             if not ratio <= max(1 + ROUNDING, excess.ratio):
@@ -329,31 +345,45 @@ def _audited(
     if excess.text:
         return AuditResult(UNDERSTATED, excess.text, **facts)
     if not np.isfinite(facts["epsilon"]):
-        has_exact = any(isinstance(m, Exact) for m in record.mechanisms)
+        has_exact = any(isinstance(m, Exact) for m in declared.values())
         reason = "a value is released without noise" if has_exact else NO_DELTA
         return AuditResult(NO_GUARANTEE, reason, **facts)
-    return AuditResult(NOT_CONTRADICTED, **facts)
+    return AuditResult(NOT_CONTRADICTED, notes=tuple(unattained(reached)), **facts)
 
 
-def _leak(first: _Outcome, second: _Outcome, replay: FunctionReplay, record: FunctionRecord) -> str:
+def zip_releases(record: FunctionRecord) -> Iterable[tuple[Recorded, Mechanism]]:
+    """Return the releases of an execution with their mechanisms."""
+    return zip(record.recorded, record.mechanisms, strict=True)
+
+
+def _leak(first: _Outcome, second: _Outcome, is_repeated: bool) -> str:
+    if first.refusal or (first.error and second.error):
+        return ""
     if second.difference:
         return second.difference
     if bool(first.error) != bool(second.error):
         owner = "the data set" if first.error else "the neighbour"
         return f"only {owner} raises {first.error or second.error}"
-    if len(replay.ratios) != len(record.recorded):
+    if len(second.handler.ratios) != len(first.handler.recorded):
         return "the number of releases depends on the data"
     if first.value != second.value:
         return "the returned value depends on the data beside the mechanisms"
-    if first.effects != second.effects:
-        return "written files, environment variables or states of random numbers depend on data"
-    return ""
+    # Variables may count the calls in one process.
+    names = [
+        name
+        for name, effect in first.effects.items()
+        if effect != second.effects[name] and not (is_repeated and name == VARIABLES)
+    ]
+    return f"the following depend on the data: {', '.join(names)}" if names else ""
+
+
+VARIABLES = "variables outside of the function"
 
 
 def _outcome(function: Callable[[Any], Any], data: Any, handler: FunctionRecord) -> _Outcome:
-    """Execute a function; return its value, its error, and its frozen side effects."""
+    """Execute a function; return its value, its failure, and its frozen side effects."""
     written: list[Path] = []
-    opened = builtins.open
+    opened, printed = builtins.open, io.StringIO()
 
     def recording_open(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
         if set(mode) & set("wax+") and isinstance(file, str | Path):
@@ -364,20 +394,56 @@ def _outcome(function: Callable[[Any], Any], data: Any, handler: FunctionRecord)
     np.random.seed(0)  # noqa: NPY002
     value, error, difference, refusal = None, "", "", ""
     builtins.open = io.open = cast(Any, recording_open)
-    try:
-        with _handled_by(handler), np.errstate(all="ignore"):
-            value = freeze(_comparable(function(data)))
-    except Refused as refused:
-        refusal = str(refused)
-    except _Difference as found:
-        difference = str(found)
-    except Exception as exception:
-        error = f"{type(exception).__name__}: {exception}"
-    finally:
-        builtins.open = io.open = opened
-    files = [(str(path), path.read_bytes()) for path in written if path.is_file()]
-    state = random.getstate(), freeze(cast(Any, np.random.get_state())[1])  # noqa: NPY002
-    return _Outcome(value, error, difference, refusal, (files, state, dict(os.environ)))
+    with redirect_stdout(printed), redirect_stderr(printed), catch_warnings(record=True) as issued:
+        simplefilter("always")
+        try:
+            with _handled_by(handler), np.errstate(all="ignore"):
+                value = freeze(_comparable(function(data)))
+        except Refused as refused:
+            refusal = str(refused)
+        except _Difference as found:
+            difference = str(found)
+        except Exception as exception:
+            error = f"{type(exception).__name__}: {exception}"
+        finally:
+            builtins.open = io.open = opened
+    effects = {
+        "written files": [(str(path), path.read_bytes()) for path in written if path.is_file()],
+        "printed texts": printed.getvalue(),
+        "warnings": [str(warning.message) for warning in issued],
+        "environment variables": dict(os.environ),
+        "states of random numbers": (
+            random.getstate(),
+            freeze(cast(Any, np.random.get_state())[1]),  # noqa: NPY002
+        ),
+        VARIABLES: _variables(function),
+    }
+    return _Outcome(handler, value, error, difference, refusal, effects)
+
+
+def _variables(function: Any) -> dict[str, Any]:
+    """Return frozen variables that the code of a function, and functions that it calls, name."""
+    variables: dict[str, Any] = {}
+    pending, visited = [function], set()
+    while pending:
+        called = pending.pop()
+        if isinstance(called, partial):
+            pending.append(called.func)
+        elif isinstance(called, MethodType):
+            variables["self"] = freeze(called.__self__)
+            pending.append(called.__func__)
+        elif isinstance(called, FunctionType) and called not in visited:
+            visited.add(called)
+            name, named = called.__qualname__, getclosurevars(called)
+            outside = {**named.globals, **named.nonlocals, **vars(called)}
+            values = [*outside.items(), *enumerate(called.__defaults__ or ())]
+            pending += [v for _, v in values if getattr(v, "__module__", "") == called.__module__]
+            variables |= {
+                f"{name}.{key}": freeze(value)
+                for key, value in values
+                if not (callable(value) or isinstance(value, ModuleType))
+            }
+    return variables
 
 
 def _comparable(value: Any) -> Any:
