@@ -558,13 +558,6 @@ def test_a_missing_problem_or_network_is_refused(function, missing):
     assert error.value.key == missing
 
 
-@pytest.mark.parametrize("shape", [("agents", 3, "dim"), ("agents", "agents", "dim"), ()])
-def test_queries_of_several_vectors_per_agent_are_refused(shape):
-    with pytest.raises(InvalidInput, match="shape"):
-        Gaussian(1.0, 1.0, shape=shape)
-    assert Gaussian(1.0, 1.0, shape=("agents", 12)).query_shape == ("agents", 12)
-
-
 def test_a_list_with_too_few_values_is_refused():
     class ShortList(Averaging):
         def mechanisms(self, problem, network, horizon):
