@@ -70,6 +70,7 @@ class CoordinateDescent(DecayingNoise):
         uniform = release.random("coordinate", "uniform", (problem.n_agents,))
         sampled = (uniform * problem.dim).astype(int)[..., None] == np.arange(problem.dim)
         change = release("step", -problem.gradient(state.x) / problem.smoothness * sampled)
+        # Other coordinates of the noisy step are not used.
         return state._replace(x=problem.project(state.x + change * sampled))
 
     def observables(self, state, problem, t):
@@ -115,6 +116,7 @@ class CoordinateDescent(DecayingNoise):
         if not self.noise or delta == 0:
             return float("inf")
         gradient_change = problem.record_change("linf") * np.sqrt(problem.dim)
+        # A coordinate is updated K/d times on average, and at most (1 + a) times as often.
         steps = np.sqrt((1 + EXCESS) * horizon / problem.dim)
         return float(gradient_change * steps / (problem.smoothness * self.noise))
 

@@ -83,14 +83,17 @@ class DZOA(ConsensusADMM):
     def primal(self, problem, network, curvature, dual, centre, release, t):
         settings = len(dual)
         norms = np.broadcast_to(problem.optimum_norm[:, None], (settings, release.runs, 1))
+        # (27) needs the optimum of all agents, which no agent knows.
         norm = release("optimum norm", np.array(norms))
         estimate = solve(
             problem.gram,
             curvature[..., 0],
+            # F_k is b'(G + hI)b/2 + q'b + lambda |b|_1, with this q.
             dual - problem.pull - curvature * centre,
             np.full(settings, problem.penalty),
             self.step_length(norm, problem, network),
             release.key(),
+            # The number of earlier solves, which use other random numbers.
             t - 1,
             loops=per_setting(self.T, settings),
             samples=per_setting(self.J, settings),

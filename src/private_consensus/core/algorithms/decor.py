@@ -63,10 +63,12 @@ class DECOR(ClippedDescent):
         """Return :math:`s_{pair}/s_{ind}`, broadcastable to [settings, runs, agents, edges]."""
         if self.ratio is not None:
             return column(self.ratio)
+        # On poorly connected graphs, larger pair noises hide an agent among the others.
         connectivity = network.algebraic_connectivity
         return np.reshape(np.sqrt(max(network.n_agents - 2, 0) / connectivity), (-1, 1, 1))
 
     def mechanisms(self, problem, network, horizon):
+        # Both ends of an edge use the same noise, so that the noise of agents is correlated.
         root = pairwise_root(network.adjacency, self.pair_ratio(network))
         change = column(self.eta) * self.change(problem)
         shape = (root.shape[-1], "dim")
@@ -76,6 +78,7 @@ class DECOR(ClippedDescent):
         return DECORState(*2 * (origin(problem, release),))
 
     def step(self, state, problem, network, release, t):
+        # Mixing comes first: messages are those after the step, which have the noise.
         z = network.mix(state.x)
         return DECORState(release("step", self.descent(problem, z)), z)
 

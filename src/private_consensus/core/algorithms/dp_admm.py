@@ -102,8 +102,10 @@ class DPADMM(Algorithm):
     def step(self, state, problem, network, release, t):
         rho, inverse_step = column(self.rho), np.sqrt(t) / column(self.eta_0)
         target = rho * state.server + state.dual + inverse_step * state.noisy
+        # A linearised objective has its minimiser in closed form.
         exact = (target - problem.gradient(state.noisy)) / self.weight(t)
         noisy = release("estimate", exact)
+        # The server receives noisy estimates; multipliers are functions of these.
         server = network.combine(noisy, mean) - network.combine(state.dual, mean) / rho
         return DPADMMState(noisy, exact, state.dual - rho * (noisy - server), server)
 

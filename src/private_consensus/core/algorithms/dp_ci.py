@@ -147,6 +147,7 @@ class DPCI(Algorithm):
             return replace(self, noise=1.0)
         if self.schedule == "exponential":
             return replace(self, noise=self.p / (self.p - self.q) / budget.epsilon)
+        # For a stream, the paper adds the losses of all messages (Theorem 4.15).
         messages = horizon if self.unit == "stream" else 1
         return replace(self, noise=messages / budget.epsilon)
 
@@ -176,16 +177,19 @@ class DPCI(Algorithm):
         scales = per_iteration(lambda t: column(self.noise_scale(problem, t)), horizon)
         if self.unit == "stream":
             return {"message": Laplace(changes, scales)}
+        # A measurement at one time enters one message, since agents continue from noisy values.
         note = "each measurement affects one message; this is the message with the largest loss"
         return {"message": Laplace(changes, scales, touched=1, note=note)}
 
     def start(self, problem, network, release):
         shape = (release.settings, release.runs, problem.n_agents, problem.dim)
         x = np.broadcast_to(problem.initial, shape).copy()
+        # Message 0 does not depend on data, so that no mechanism covers its noise.
         unit = release.once("initial message", "laplace", shape[2:], "noise")
         return DPCIState(x, x + column(self.noise_scale(problem, 0)) * unit)
 
     def step(self, state, problem, network, release, t):
+        # The paper counts from t = 0: message t depends on the measurement at t - 1.
         before = t - 1
         unit = release.random("observations", "uniform", problem.constant.shape[:2], "data")
         H, sent = problem.matrices(before), state.sent

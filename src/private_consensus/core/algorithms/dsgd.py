@@ -53,6 +53,7 @@ class DSGD(SampledRounds):
 
     @property
     def gradient_noise(self):
+        # Without noise, still one number per setting of a batch.
         return self.sigma if self.gradients == "private" else 0.0 * self.sigma
 
     def coefficients(self, horizon):

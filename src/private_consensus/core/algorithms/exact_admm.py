@@ -61,6 +61,7 @@ class ExactADMM(ConsensusADMM):
         bounded = bool(np.isfinite(problem.record_change("l2")))
         expected = "paper or none: no noise suffices, since the gradient of a record is unbounded"
         require(bounded, "algorithm.calibration", self.calibration, expected)
+        # All M iterations together may cost what the paper claims for them.
         total = total_epsilon(budget.epsilon, budget.delta, horizon)
         mu = gaussian_mu(total, budget.delta) / np.sqrt(horizon)
         return self.claiming(budget, float(self._unit_sensitivity(problem) / mu))
@@ -72,6 +73,7 @@ class ExactADMM(ConsensusADMM):
 
     def mechanisms(self, problem, network, horizon):
         sizes, bounded = neighbourhood_sizes(network)[..., None], problem.record_change("l2")
+        # The curvature of F_k is proportional to |N_k|, the change of its minimiser to 1/|N_k|.
         change = column(self._unit_sensitivity(problem)) / sizes
         return {"estimate": Gaussian(change, column(self.noise) / sizes, **provable(bounded))}
 

@@ -109,6 +109,7 @@ class FairClassification(FunctionalMechanism):
         coefficients together are one Gaussian release, with :math:`\delta_s = \delta_n = \delta`.
         ``columns`` is the number k of selected columns, and ``dim`` the number d of columns.
         """
+        # Without a selected attribute, all coefficients have one budget.
         if columns == 0:
             return budget, budget
         if self.charge == "max":
@@ -157,6 +158,7 @@ class FairClassification(FunctionalMechanism):
         blocks = {"linear": exact.linear, "quadratic": exact.quadratic}
         if self.fair == "penal":
             noisy = release("coefficients", blocks | {"fairness": exact.covariance})
+            # The weight multiplies noisy coefficients: post-processing, for any alpha.
             covariance = column_of_settings(self.alpha) * noisy["fairness"]
             return noisy["quadratic"], noisy["linear"], covariance
         if self.fair != "off":

@@ -83,6 +83,7 @@ class GradientDescent(Algorithm):
         change, first = problem.record_change("l2"), first_step(problem)
         shift, noise, decay = map(column, (self.shift, self.noise, self.decay))
         steps = per_iteration(lambda t: change * (first / (t + shift)), horizon)
+        # With a < 1, the noise decreases more slowly than the steps: later messages cost less.
         scales = per_iteration(lambda t: noise * first * t**-decay, horizon)
         message = Gaussian(steps, scales)
         if self.stage_two == "repaired":
@@ -96,6 +97,7 @@ class GradientDescent(Algorithm):
         return State(*3 * (origin(problem, release),))
 
     def step(self, state, problem, network, release, t):
+        # (9) mixes the own message y too, not x: z is a function of accounted messages.
         z = problem.project(network.mix(state.y))
         x = problem.project(z - self.step_size(problem, t) * problem.gradient(z))
         return State(z, x, release("message", x))
@@ -104,6 +106,7 @@ class GradientDescent(Algorithm):
         return {"internal": state.x, "released": state.y}
 
     def outcome(self, state, problem, network, release, t):
+        # (12) starts from x(T), although Theorem 1 counts noise on all T messages.
         start = state.y if self.stage_two == "repaired" else release("stage two", state.x)
         diagnostics = descent_diagnostics(self, state, start, problem, network, t)
         return {"consensus": consensus_limit(network, start), **diagnostics}
@@ -116,6 +119,7 @@ class GradientDescent(Algorithm):
         require(budget.delta > 0, "budget.delta", budget.delta, expected)
         allowed = allowance(self.calibration, budget.epsilon, budget.delta, horizon)
         squared = self._squared_steps(horizon)
+        # The integral of t^(-1/2) bounds the sum of Theorem 2, for the steps of the theorem only.
         if self.spending == "theorem_2" and self.decay == 0.75 and self.shift == 0:
             squared = 2.0 * np.sqrt(horizon)
         return replace(self, noise=self._assumed_change(problem) * np.sqrt(squared / allowed))

@@ -61,6 +61,7 @@ class IncA(Algorithm):
     def mechanisms(self, problem, network, horizon):
         change = problem.record_change("l2") / problem.records
         scale, rounds = column(self.noise), int(np.max(self.rounds))
+        # This noise cancels in later parts, so that it hides nothing from an observer of all.
         cancelling = column(self.ratio) * scale
         return {
             "value": Gaussian(change, scale, times=(1,)),
@@ -73,6 +74,7 @@ class IncA(Algorithm):
     def step(self, state, problem, network, release, t):
         means = np.broadcast_to(problem.means, state.u.shape)
         u = release("value", means) if t == 1 else state.u
+        # From round K on, s is the value itself, so that the increments end.
         s, rounds = u, column(self.rounds)
         if np.any(t < rounds):
             s = np.where(t < rounds, release("part", t / rounds * u), u)

@@ -122,12 +122,14 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
     def step(self, state, problem, network, release, t):
         minimiser = self.minimiser(state, problem, network, release, t)
         sent = state.extra["sent"]
+        # The sparse vector technique ends after c positive answers.
         may_send = sent < per_agent(self.c)
         if self.decision == "coin":
             coin = release.random("coin", "uniform", (problem.n_agents,))
             sends = (coin < 0.5) & may_send
             noised = release("message", minimiser, where=sends[..., None])
         else:
+            # Accounted in every iteration: the test uses the minimiser even if nothing is sent.
             noised = release("message", minimiser)
             point = noised if self.tested == "noised" else minimiser
             before, after = self.clipped_losses(state, problem, point, may_send)
@@ -165,6 +167,7 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
         sensitivity = 2.0 * self.C_loss
         if self.svt_sensitivity == "per_sample":
             sensitivity = 2.0 * problem.clipped_loss_change(self.C_loss)
+        # A pure epsilon costs epsilon^2/2 in zCDP.
         epsilon = float(np.sqrt(2.0 * (self.share * rho)))
         threshold, query = sparse_vector_scales(epsilon, sensitivity=sensitivity, count=int(self.c))
         times = self.c if self.threshold_scale == "printed" else 1

@@ -76,6 +76,7 @@ class LocallyPrivateADMM(ADMMFamily):
     def receive(self, network, x):
         if self.exchange == "plain":
             return super().receive(network, x)
+        # On a complete graph, the neighbours are all others: the sum without the own value.
         return network.combine(x, shared_sum)[..., None, :] - x
 
     def start(self, problem, network, release):
@@ -93,6 +94,7 @@ class LocallyPrivateADMM(ADMMFamily):
         if self.minimisation == "exact":
             minimiser = self.objective(state, problem, penalty, centre).solve(0.0)
         else:
+            # (6) with the dual a = -lambda.
             minimiser = centre - (problem.gradient(state.x) + state.dual) / penalty
         x = release("message", minimiser)
         after = self.update_duals(state, problem, network, x, minimiser, t)

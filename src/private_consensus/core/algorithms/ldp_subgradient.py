@@ -67,6 +67,7 @@ class LocallyPrivateSubgradient(RandomAggregates):
         if self.exchange == "plain":
             return mean_interval(x, network)
         total = network.combine(x, shared_sum)[..., None, :]
+        # With fixed weights, only the middle of the interval counts, which is the mean.
         mean = np.broadcast_to(total / x.shape[-2], x.shape)
         return Aggregate(mean, mean, mean)
 
@@ -76,6 +77,7 @@ class LocallyPrivateSubgradient(RandomAggregates):
 
     def step(self, state, problem, network, release, t):
         after = super().step(state, problem, network, release, t)
+        # The mean of Theorem 3.4 is over x^0 to x^(K-1), without the last iterate.
         return after._replace(total=state.total + state.x.mean(-2, keepdims=True))
 
     def observables(self, state, problem, t):

@@ -42,6 +42,7 @@ class LocalRandomWalk(RandomWalkSGD):
         return self.visits * self.local_steps
 
     def arrival(self, state, network, release, t):
+        # The model stays with its holder for K steps, before it moves on.
         arrives = (t - 1) % column(self.local_steps) == 0
         if not np.any(arrives):
             return state.holder, state.models

@@ -75,6 +75,7 @@ def fit(problem, ridge: float) -> np.ndarray:
     """
     rows, dim = problem.features.shape
     centre, curvature_of_all_rows, magnitude = _of_all_rows(problem, ridge)
+    # The training rows are a sample of all rows: their Hessian is about this fraction.
     curvature = problem.records / rows * curvature_of_all_rows
     start = np.repeat(centre, len(problem.test), axis=0)
     mask = problem.in_training()

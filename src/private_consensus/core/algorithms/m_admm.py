@@ -41,6 +41,7 @@ class PenaltyPerturbation(ObjectivePerturbed):
 
     def perturbed(self, state, problem, penalty, centre):
         with_centre = super().perturbed
+        # As published, the noise moves the centre, which is a linear term up to a constant.
         exact = with_centre(state, problem, penalty, centre)
         return exact._replace(
             solve=lambda noise: with_centre(state, problem, penalty, centre + noise).solve(0.0)

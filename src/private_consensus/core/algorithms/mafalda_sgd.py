@@ -67,12 +67,14 @@ class MAFALDASGD(ClippedDescent):
         if self.correlation == "optimal":
             gram = error_gram(network.mixing, horizon)
             factor = _optimal_factor(gram.tobytes(), horizon, int(self.batches))
+        # A tuple, so that settings can be compared and combined into batches.
         rows = tuple(tuple(map(float, row)) for row in np.tril(np.linalg.inv(factor)))
         return super(MAFALDASGD, replace(self, filter=rows)).calibrate(
             budget, problem, network, horizon
         )
 
     def change(self, problem):
+        # A gradient of a batch is multiplied by b, and with it the change by one record.
         change = float(problem.record_change("l2")) * int(np.max(self.batches))
         return change if self.clip is None else np.minimum(change, 2.0 * column(self.clip))
 

@@ -62,10 +62,12 @@ class Muffliato(Algorithm):
         return MuffliatoState(*2 * (origin(problem, release),))
 
     def step(self, state, problem, network, release, t):
+        # Records are used once; all later messages are averages of these noisy means.
         if t == 1:
             means = np.broadcast_to(problem.means, state.x.shape)
             return MuffliatoState(release("mean", means), state.x)
         mixed = network.mix(state.x)
+        # The recursion has two terms, so that the first average W x^0 is not accelerated.
         if self.acceleration == "chebyshev" and t > 2:
             weight = chebyshev_weight(network.consensus_rate)
             mixed = weight * mixed + (1 - weight) * state.before

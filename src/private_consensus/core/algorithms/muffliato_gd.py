@@ -48,8 +48,10 @@ class MuffliatoGD(ClippedDescent):
         return {"step": Gaussian(change, self.message_scale, times=tuple(times))}
 
     def step(self, state, problem, network, release, t):
+        # The horizon counts messages: a step is followed by K - 1 rounds of gossip alone.
         is_step = (t - 1) % column(self.rounds) == 0
         mixed = network.mix(state.x)
+        # Gossip needs no gradient, which costs more than all else.
         if not np.any(is_step):
             return ClippedDescentState(mixed)
         stepped = release("step", self.descent(problem, mixed), where=np.asarray(is_step))

@@ -49,6 +49,7 @@ def _by_formula(algorithm: Any, budget, problem, network, horizon: int) -> float
         replace(algorithm, noise=s).claimed_epsilon(budget.delta, problem, network, horizon)
         for s in (1.0, 2.0)
     )
+    # Solve a + b = at_1 and a/2 + b = at_2.
     constant, factor = 2 * at_2 - at_1, 2 * (at_1 - at_2)
     expected = f"above {constant:g}, the privacy loss that remains with any noise"
     require(budget.epsilon > constant, "budget.epsilon", budget.epsilon, expected)

@@ -74,6 +74,7 @@ class OneShotAveraging(Algorithm):
         return {"minimiser": perturbation}
 
     def calibrate(self, budget, problem, network, horizon):
+        # With a constant Hessian, the loss is that of a Gaussian mechanism.
         if self.perturbed == "objective" and problem.record_curvature > 0:
             is_covered = isinstance(problem, LogisticRegression) and np.isinf(problem.box)
             expected = (
@@ -87,6 +88,7 @@ class OneShotAveraging(Algorithm):
 
     def step(self, state, problem, network, release, t):
         if t > 1:
+            # No record is used after the first iteration.
             return OneShotState(network.mix(state.x))
         centre, penalty = state.x, column(self.D) * np.ones((1, 1, 1, 1))
 

@@ -65,6 +65,7 @@ class Pflr(FunctionalMechanism):
             return replace(self, noise_objective=0.0, noise_fairness=0.0)
         objective, fairness = self._assumed(problem)
         factor = self.emulation(problem) / budget.epsilon
+        # The exact covariance uses no part of the budget, which is why it is not private.
         fraction = 0.0 if self.shift == "raw" else self.share
         return replace(
             self,
@@ -106,6 +107,7 @@ class Pflr(FunctionalMechanism):
         shape = (release.settings, release.runs, problem.dim)
         covariance = release("fairness", np.broadcast_to(self.fairness(problem), shape))
         weighted = column_of_settings(self.alpha) * covariance
+        # The solver chooses the sign s of |g'w|, so that the noise needs no shifted mean.
         noisy = release("objective", {"linear": exact.linear, "quadratic": exact.quadratic})
         return noisy["quadratic"], noisy["linear"], weighted
 

@@ -90,6 +90,7 @@ class PeriodicallyReducedADMM(ADMMFamily):
     def variance_ratio(self, t: int) -> Any:
         """Return the noise variance of message t = 1, 2, ... over that of the first message."""
         if self.schedule == "periodic":
+            # The index of the paper starts at 0 for the first message.
             return column(self.R_P) ** ((t - 1) // column(self.T_p))
         return 1.0 / (column(self.R_T) * (t - 1) * t) if t > 1 else 1.0
 
@@ -125,9 +126,11 @@ class PeriodicallyReducedADMM(ADMMFamily):
         np.put_along_axis(new_distance, np.broadcast_to(members, to_members.shape), to_members, -1)
         total = distance + new_distance
         is_near = total <= column(self.U)
+        # A replaced value was not used, so that its distance does not count.
         if self.threshold == "consistent":
             total = np.where(is_near, total, distance)
         used = network.neighbour_sum(np.ones((*x.shape[:-1], 1)), is_near)
+        # An own value replaces each value beyond the threshold.
         own_weight = network.degrees[..., None] - used
         replaced = 1.0 - used.sum((-1, -2)) / network.degrees.sum(-1)
         return Received(network.neighbour_sum(x, is_near) + own_weight * x, total, replaced)

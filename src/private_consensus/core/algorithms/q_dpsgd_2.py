@@ -71,6 +71,7 @@ class QDPSGD2(QDPSGD):
             return 1.0
         message = self._message(problem, horizon)
         if self.sigma2 == "drop_eta":
+            # The second term of c is that of the rounding.
             message["resolution"] = 0.0
         return theorem15_factor(**message, size=float(self.B))
 
@@ -88,6 +89,7 @@ class QDPSGD2(QDPSGD):
         """Return the releases of all messages of one agent, for the accountant."""
         if self.own == "broadcast":
             return self.sampled(problem, int(horizon)).releases(self.sigma, int(horizon))
+        # The exact model remembers a difference, multiplied by this factor in each round.
         e = float(self.steps(float(horizon))[1])
         retained_factor = float(np.abs(1.0 - e + e * network.own_weights).max())
         message = self._message(problem, horizon)
@@ -102,6 +104,7 @@ class QDPSGD2(QDPSGD):
     def mechanisms(self, problem, network, horizon):
         scale = column(np.multiply(self.sigma, self.K))
         batches: dict[str, Any] = {"sizes": self.batch_sizes, "largest": self.max_batch_size}
+        # Settings of a batch are only run; each was accounted on its own.
         if np.ndim(scale):
             return {"message": DiscreteMessage(np.inf, scale, **batches)}
         releases = tuple(self.message_releases(problem, network, horizon))

@@ -63,6 +63,7 @@ class RandomWalkSGD(ClippedDescent):
         return self.visits
 
     def mechanisms(self, problem, network, horizon):
+        # At most V steps depend on the records of one agent, for any length of the walk.
         change, largest = column(self.eta) * self.change(problem), int(np.max(self.contributions))
         return {"step": Gaussian(change, self.message_scale, touched=largest)}
 
@@ -84,6 +85,7 @@ class RandomWalkSGD(ClippedDescent):
     def step(self, state, problem, network, release, t):
         holder, model = self.arrival(state, network, release, t)
         contributes = state.steps < column(self.contributions)
+        # Later visits add noise only: they use no record, and their number is unlimited.
         query = np.where(contributes, self.descent(problem, model), model)
         stepped = release("step", query, where=holder > 0)
         models = np.where(holder > 0, stepped, state.models)

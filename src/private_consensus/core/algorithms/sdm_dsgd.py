@@ -53,6 +53,7 @@ class SDMDSGD(SampledRounds):
         return self.waiting(speeds) + np.reshape(np.multiply(self.c, T_C), (-1, 1))
 
     def bits(self, dim):
+        # Indices need no bits: both ends of an edge sample the same coordinates.
         return np.multiply(self.c, float(FULL_BITS * dim))
 
 

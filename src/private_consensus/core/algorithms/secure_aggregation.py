@@ -40,6 +40,7 @@ class SecureAggregation(ClippedDescent):
     privacy_depends_on: ClassVar = NOTHING
 
     def mechanisms(self, problem, network, horizon):
+        # N agents add noise of variance sigma^2/N each, so that the sum has sigma^2.
         scale = self.message_scale / np.sqrt(problem.n_agents)
         change = column(self.eta) * self.change(problem)
         return {"step": SecureSum(change, scale, agents=problem.n_agents)}

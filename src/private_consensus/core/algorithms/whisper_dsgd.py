@@ -67,13 +67,16 @@ def optimal_root(mixing: np.ndarray) -> np.ndarray:
     -------
     ndarray, shape ([runs,] agents, agents)
     """
+    # A = W'W has the root |W|, since W is symmetric.
     root = _function_of(mixing, lambda w: np.maximum(np.abs(w), SMALLEST))
     multipliers = np.ones(mixing.shape[:-1])
     for _ in range(STEPS):
         inner = _function_of(root * multipliers[..., None, :] @ root, lambda w: w**-0.5)
         inverse = root @ inner @ root
         losses = np.diagonal(inverse, axis1=-2, axis2=-1)
+        # Agents with a loss above 1 need a larger multiplier.
         multipliers = multipliers * losses
+    # The fixed point is approximate, but the constraints must hold: the largest loss becomes 1.
     largest = losses.max(-1, keepdims=True)[..., None]
     return _function_of(inverse / largest, lambda w: w**-0.5)
 

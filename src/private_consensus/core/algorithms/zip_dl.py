@@ -98,10 +98,12 @@ class ZipDL(ClippedDescent):
 
     def step(self, state, problem, network, release, t):
         messages = release("links", self.descent(problem, state.x))
+        # The noisy value that an agent sends to itself stays hidden, but enters its next model.
         to_itself = np.eye(problem.n_agents, dtype=bool)[..., None]
         sent = np.where(to_itself, 0.0, messages)
         retained = np.where(to_itself, messages, 0.0).sum(-2)
         weight = network.own_weights[..., None]
+        # The weights of the messages to others add to 1 - w_aa.
         mean = network.sum_links(sent) / (1.0 - weight)
         return ZipDLState(network.mix_links(sent) + weight * retained, sent, mean)
 

@@ -110,6 +110,7 @@ class ADMMFamily(DecayingNoise):
 
     def centre(self, state: ADMMState, network) -> np.ndarray:
         """Return the centre :math:`c_i`: the mean of the message and the neighbours' mean."""
+        # Equal weights w_i = 1/2 are those of the textbook algorithm.
         return (state.x + state.received / network.degrees[..., None]) / 2
 
     def objective(self, state: ADMMState, problem, penalty, centre, added: Any = None) -> Objective:
@@ -263,6 +264,7 @@ class ADMMFamily(DecayingNoise):
 
     def check(self, problem, network) -> None:
         """Warn if penalty and dual step violate the condition for convergence."""
+        # The means over neighbours need at least one.
         network.require_neighbours()
         is_stable, condition = self.convergent(problem, network)
         if not is_stable:

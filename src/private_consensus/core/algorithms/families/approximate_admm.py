@@ -101,6 +101,7 @@ class ApproximateADMM(ADMMFamily):
 
     def mechanisms(self, problem, network, horizon):
         penalty, change = self.penalty(network, 1), problem.record_change("l2")
+        # Each of two approximate minimisers is within beta/m of the exact one (E4.4).
         error = 2.0 * column(self.beta)
         # With noise in the objective, the exact minimiser is hidden by that noise already.
         hidden = error if self.perturbed == "objective" else change + error
@@ -128,6 +129,7 @@ class ApproximateADMM(ADMMFamily):
     def minimiser(self, state, problem, network, release, t: int) -> np.ndarray:
         """Return the approximate minimisers of an iteration, which are hidden."""
         penalty, centre = self.penalty(network, t), self.centre(state, network)
+        # The required ridge may exceed that of the problem; the difference is added.
         query = self.objective(state, problem, penalty, centre, self.added_curvature(problem))
         if self.perturbed == "objective":
             return release("minimiser", query)
@@ -175,6 +177,7 @@ class ApproximateADMM(ADMMFamily):
         penalty = float(np.min(self.penalty(network, 1)))
         rank = problem.record_hessian_rank
         ridge = rank * 2.8 * problem.record_curvature / (epsilon_1 - epsilon_3)
+        # The proof needs curvature of the whole objective, which includes the penalty.
         if self.lam_rule == "sharp":
             ridge -= penalty
         ridge = float(max(ridge, problem.least_convexity))
@@ -195,6 +198,7 @@ class ApproximateADMM(ADMMFamily):
         r"""Return the published losses :math:`\rho_1, \rho_2` of a message: data, approximation."""
         output_noise, error = column(self.output_noise), column(self.beta)
         if self.perturbed == "output":
+            # The output noise then hides the data and the approximation together.
             return 0.0, ((problem.record_change("l2") + 2.0 * error) / output_noise) ** 2 / 2
         epsilon_3 = problem.record_change("l2") * self._tail / column(self.noise)
         epsilon_1 = epsilon_3 / column(self.e3)

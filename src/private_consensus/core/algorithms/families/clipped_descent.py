@@ -63,6 +63,7 @@ class ClippedDescent(Algorithm):
         if not budget.private:
             return replace(self, noise=0.0)
         releases = replace(self, noise=1.0).releases(problem, network, horizon)
+        # The mu of composed Gaussian mechanisms is the root of the sum of squares.
         total = float(np.sqrt(sum((release.losses() ** 2).sum() for release in releases)))
         expected = "a finite clipping norm, since the gradient of a record is unbounded"
         require(bool(np.isfinite(total)), "algorithm.clip", self.clip, expected)

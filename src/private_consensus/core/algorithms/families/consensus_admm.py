@@ -103,6 +103,7 @@ class ConsensusADMM(Algorithm):
         rho = column(self.rho)
         dual = state.dual + rho * (weighted_estimate - received)
         curvature = 2.0 * rho * sizes
+        # (7) is f + dual'b + h/2 |b - c|^2 up to a constant, with this c.
         centre = (weighted_estimate + received) / (2.0 * sizes)
         return ConsensusState(
             self.primal(problem, network, curvature, dual, centre, release, t), dual

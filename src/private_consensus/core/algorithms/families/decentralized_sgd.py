@@ -156,6 +156,7 @@ class DecentralizedSGD(Algorithm):
             return self.sampled(problem, horizon).sigma(budget, horizon)
         factor = self.theorem_factor(problem, horizon)
         sigma = theorem11_sigma(budget, problem.records, horizon, factor=factor)
+        # The noise of a sum is divided by the batch size later.
         return sigma * self.B if self.noise_on == "sum" else sigma
 
     def theorem_factor(self, problem, horizon: int) -> float:
@@ -173,6 +174,7 @@ class DecentralizedSGD(Algorithm):
         return self.sigma
 
     def mechanisms(self, problem, network, horizon):
+        # Settings of a batch are only run; each was accounted on its own.
         is_batch = np.ndim(self.sigma) > 0
         gradient = SampledGradient(
             scale=column(self.gradient_noise),
@@ -236,6 +238,7 @@ class DecentralizedSGD(Algorithm):
             For negative self-weights, which Assumption 1 excludes, and for batches that are larger
             than the number of records.
         """
+        # Laplacian weights with a small scale have negative self-weights.
         smallest = float(network.own_weights.min())
         require(
             smallest >= -1e-12,

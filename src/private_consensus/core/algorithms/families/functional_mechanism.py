@@ -127,6 +127,7 @@ class FunctionalMechanism(Algorithm):
 
     def step(self, state, problem, network, release, t):
         matrix, linear, covariance = self.perturbed(problem, release)
+        # Noise may make the matrix indefinite; a ridge of four deviations makes this rare.
         diagonal = np.diagonal(self.scales(problem).quadratic, axis1=-2, axis2=-1)
         solution = quadratics.minimise(
             matrix,

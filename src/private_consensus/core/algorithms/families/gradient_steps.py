@@ -44,6 +44,7 @@ class GradientSteps(DecayingNoise):
 
     def mechanisms(self, problem, network, horizon):
         change = problem.record_change(self.norm)
+        # A record changes the gradient, and the message by the step size times as much.
         changes = per_iteration(lambda t: change * self.step_size(t), horizon)
         return {"message": self.additive(changes, horizon)}
 

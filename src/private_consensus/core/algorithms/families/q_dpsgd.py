@@ -68,6 +68,7 @@ class QDPSGD(SampledRounds):
     def batch_sizes(self, speeds):
         deadline = np.reshape(self.deadline(), (-1, 1, 1))
         sizes = np.floor(computed_per_second(speeds) * deadline).astype(int)
+        # Rounding of the product could exceed the largest size, which sets the sampled rows.
         sizes = np.minimum(sizes, self.max_batch_size)
         return np.broadcast_to(sizes, (self.settings, *speeds.shape))
 

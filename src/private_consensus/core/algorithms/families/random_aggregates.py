@@ -58,6 +58,7 @@ class RandomAggregates(GradientSteps):
 
     def step(self, state, problem, network, release, t):
         low, high, at = self.aggregate(state.x, network)
+        # Fixed weights are the mean of the random ones: the middle of the interval.
         weights = 0.5
         if self.weights == "random":
             weights = release.random("weights", "uniform", state.x.shape[-2:])

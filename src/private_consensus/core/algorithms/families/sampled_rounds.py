@@ -83,6 +83,7 @@ class SampledRounds(DecentralizedSGD):
             descent = gradient(batch.rows, batch.sizes)
         e = column(round_.mixing)
         keep = 1.0 - e + e * network.own_weights[..., None]
+        # (27), with the own model or message instead of the received value.
         y = keep * base + network.mix_others(sent, e) - column(round_.step) * descent
         if round_.fraction is not None:
             # Both ends of an edge know the mask of a round, which does not depend on the data.
