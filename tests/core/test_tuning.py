@@ -46,7 +46,7 @@ def test_tuning_selects_the_grid_point_with_the_smallest_mean_error(spec, rho):
     assert tuned_spec["tuned"] == spec["tuned"]  # the privacy row lists this data use
 
 
-def points(values, **changes):
+def points(values, statistic="mean", **changes):
     runs = pl.DataFrame({
         "experiment": "e", "algorithm": "a", "variant": "v", "interpretation": "resolved",
         "quantity": "q", "metric": "m", "t": 1, "x": 1.0, "run": range(len(values)),
@@ -55,7 +55,7 @@ def points(values, **changes):
     curve = {"method": "a", "variant": "v", "style": "v", "interpretation": "resolved",
              "measure": "q.m", "where": {}, "by": None, "label": "", "low": None,
              **changes}  # fmt: skip
-    return curve_points(runs, pl.DataFrame(), curve, "x").row(0, named=True)
+    return curve_points(runs, pl.DataFrame(), curve, "x", statistic).row(0, named=True)
 
 
 def test_median_curves_have_quartiles_as_intervals():

@@ -28,7 +28,10 @@ def variant(interpretation: str = "resolved") -> dict[str, Any]:
 def paper(key: str, number: str, figures: int = 2) -> dict[str, Any]:
     """Return a paper in the format of the validated configuration."""
     names = [f"{key}_fig{i + 1}" for i in range(figures)]
-    curve = {"method": "descent", "variant": "repaired", "style": "released", "by": None}
+    curve = {
+        "experiment": names[0], "method": "descent", "variant": "repaired", "style": "released",
+        "by": None,
+    }  # fmt: skip
     panel = {
         "experiment": names[0], "x": "epsilon", "x_title": "epsilon", "y_title": "error",
         "curves": [curve, {**curve, "by": "delta_power", "style": "printed"}],

@@ -27,7 +27,7 @@ def figure(name: str, paper: Row, results: Results) -> dict[str, Any]:
     spec, facts = paper["figures"][name], results.facts[name]
     used = dict.fromkeys(panel["experiment"] for panel in spec["panels"] if panel["experiment"])
     curves = [curve for panel in spec["panels"] for curve in panel["curves"]]
-    used |= dict.fromkeys(curve["experiment"] for curve in curves if curve.get("experiment"))
+    used |= dict.fromkeys(curve["experiment"] for curve in curves)
     return {
         **_content(name, spec, used, paper, results),
         "source": facts["source"],

@@ -239,11 +239,11 @@ def _wrong_panel(key_path: str, panel: Panel, paper: Paper) -> Iterator[str]:
     for curve in panel.curves:
         use = Use(
             key_path,
-            curve.experiment or panel.experiment,
+            curve.experiment,
             curve.method,
             curve.variant,
             [*filter(None, (curve.measure, curve.low, curve.high))],
-            {**panel.where, **curve.where},
+            curve.where,
             curve.last_iteration_only,
         )
         yield from _wrong_use(use, paper)

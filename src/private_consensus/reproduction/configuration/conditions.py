@@ -16,7 +16,7 @@ from ..data import PREPARATIONS
 from ..data.catalogue import entry
 
 if TYPE_CHECKING:
-    from ..claims import Claim, Test
+    from ..claims import Claim, Series, Test
     from .plan import Plan
     from .schema import Curve, Panel
 
@@ -98,15 +98,12 @@ def setting_of(plan: Plan, claim: Claim) -> str:
         setting
         for test in tests
         for series in test.all_series
-        for setting in plan.cell(series.experiment, series.method)["settings"]
-        if setting["variant"] == series.variant and matches(setting["columns"], series.where)
+        for setting in _selected(plan, series)
     ]
     if not settings:
         return ""
-    prepared = {setting["problem"].get("prepared") for setting in settings}
-    datasets = frozenset(PREPARATIONS[p].dataset if p else SYNTHETIC for p in prepared)
     values = _values(settings) | {"T": frozenset(float(s["horizon"]) for s in settings)}
-    tested = [CurveConditions(0, values, datasets=datasets)]
+    tested = [CurveConditions(0, values, datasets=_datasets(settings))]
     epsilon, delta, agents, horizon = (
         _values_text(tested, quantity) for quantity in ("epsilon", "delta", "agents", "T")
     )
@@ -166,34 +163,39 @@ def _curves(plan: Plan, figure: str) -> Iterator[CurveConditions]:
 
 
 def _curve(plan: Plan, index: int, panel: Panel, curve: Curve) -> CurveConditions:
-    name = curve.experiment or panel.experiment
-    experiment, cell = plan.experiments[name], plan.cell(name, curve.method)
-    selection = {**panel.where, **curve.where}
-    settings = [
-        setting
-        for setting in cell["settings"]
-        if setting["variant"] == curve.variant and matches(setting["columns"], selection)
-    ]
-    axis = experiment.axes.get(panel.x)
+    settings = _selected(plan, curve)
+    axis = plan.experiments[curve.experiment].axes.get(panel.x)
     target = axis.set if axis else ""
     on_axis = (q for q, (_, path) in QUANTITIES.items() if target.startswith(".".join(path)))
-    prepared = {setting["problem"].get("prepared") for setting in settings}
-    runs = 1 if "run" in selection else cell["runs"]
+    runs = 1 if "run" in curve.where else plan.cell(curve.experiment, curve.method)["runs"]
     kind = "quartiles" if panel.statistic == "median" else curve.interval
     return CurveConditions(
         panel=index,
         values=_values(settings),
         on_x_axis=frozenset(on_axis),
-        datasets=frozenset(PREPARATIONS[p].dataset if p else SYNTHETIC for p in prepared),
+        datasets=_datasets(settings),
         runs=runs,
         statistic=panel.statistic if runs > 1 else "",
         band=curve.band if curve.low else BANDS[kind] if runs > 1 else "",
     )
 
 
-def _values(settings: Iterable[Mapping[str, Any]]) -> dict[str, frozenset[float]]:
+def _selected(plan: Plan, entry: Curve | Series) -> list[Mapping[str, Any]]:
+    """Return the settings whose measurements a curve or the series of a test uses."""
+    return [
+        setting
+        for setting in plan.cell(entry.experiment, entry.method)["settings"]
+        if setting["variant"] == entry.variant and matches(setting["columns"], entry.where)
+    ]
+
+
+def _datasets(settings: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    prepared = {setting["problem"].get("prepared") for setting in settings}
+    return frozenset(PREPARATIONS[name].dataset if name else SYNTHETIC for name in prepared)
+
+
+def _values(settings: Sequence[Mapping[str, Any]]) -> dict[str, frozenset[float]]:
     """Return the finite, positive values of each quantity in some settings."""
-    settings = list(settings)
     values = {
         quantity: {float(setting[section][key]) for setting in settings}
         for quantity, (_, (section, key)) in QUANTITIES.items()

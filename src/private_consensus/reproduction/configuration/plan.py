@@ -117,7 +117,7 @@ class Plan:
             pairs = [(b.experiment, method.method) for b in blocks for method in b.methods]
             return sorted(set(pairs))
         pairs = [
-            (curve.experiment or panel.experiment, curve.method)
+            (curve.experiment, curve.method)
             for panel in self.figures[figure].panels
             for curve in panel.curves
         ]

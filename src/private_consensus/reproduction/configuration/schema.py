@@ -399,12 +399,14 @@ class Curve(CurveKeys):
             quantity, metric = curve.measure
             if "measure" not in self.model_fields_set | self.grid.keys():
                 quantity, metric = curve.quantity or quantity, curve.metric or metric
+            default = panel.experiments.get(curve.method, panel.experiment)
             curve = curve.model_copy(update={
                 "measure": (quantity, metric),
-                "experiment": curve.experiment or panel.experiments.get(curve.method, ""),
+                "experiment": curve.experiment or default,
                 "style": curve.style or curve.variant,
+                "where": {**panel.where, **curve.where},
             })  # fmt: skip
-            yield _interpreted(curve, curve.experiment or panel.experiment, file, key_path)
+            yield _interpreted(curve, curve.experiment, file, key_path)
 
 
 def listed(content: Any) -> Any:

@@ -59,12 +59,9 @@ def figure_numbers(
     frames = []
     for panel in panels:
         for curve in panel["curves"]:
-            experiment = curve.get("experiment") or panel["experiment"]
-            runs, privacy = cells[experiment, curve["method"]]
-            selection = {**panel["where"], **curve["where"]}
-            filtered_curve = {**curve, "where": selection, "statistic": panel["statistic"]}
-            points = curve_points(runs, privacy, filtered_curve, panel["x"])
-            points = points.with_columns(guarantee=pl.lit(guarantee_of(privacy, filtered_curve)))
+            runs, privacy = cells[curve["experiment"], curve["method"]]
+            points = curve_points(runs, privacy, curve, panel["x"], panel["statistic"])
+            points = points.with_columns(guarantee=pl.lit(guarantee_of(privacy, curve)))
             if panel.get("goals"):
                 points = cost_to_reach(points, panel["goals"])
             frames.append(points.with_columns(panel=pl.lit(panel["title"])))
@@ -79,7 +76,11 @@ def figure_numbers(
 
 
 def curve_points(
-    runs: pl.DataFrame, privacy: pl.DataFrame, curve: Mapping[str, Any], x: str
+    runs: pl.DataFrame,
+    privacy: pl.DataFrame,
+    curve: Mapping[str, Any],
+    x: str,
+    statistic: str = "mean",
 ) -> pl.DataFrame:
     """Compute the points of one curve: mean or median over runs, with an interval, in order of x.
 
@@ -100,7 +101,7 @@ def curve_points(
         # A setting may have several privacy rows; the first is that of its own relation.
         stated = privacy.select(*keys, x).unique(keys, keep="first", maintain_order=True)
         values = values.join(stated, on=keys)
-    median = curve.get("statistic") == "median"
+    median = statistic == "median"
     kind = "quartiles" if median else curve.get("interval", "standard error")
     low, high, interval = _interval(kind)
     value = pl.col("value")
