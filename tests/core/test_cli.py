@@ -7,7 +7,6 @@ import pytest
 from private_consensus import algorithms
 from private_consensus.cli import settings
 from private_consensus.cli.parser import build_parser
-from private_consensus.privacy import gaussian_epsilon
 
 ELSEWHERE = {"check", "compare", "init", "reproduce"}
 """Commands on a run or a new study, which the tests of publishing and of studies execute."""
@@ -59,14 +58,6 @@ def test_command_line_options_override_the_example(call):
     assert code == 2 and "algorithm.clip: found -1" in err
 
 
-def test_privacy_converts_scale_to_epsilon_and_back(call):
-    _, out, _ = call("privacy", "--scale", "3.73", "--delta", "1e-5", "--count", "2")
-    epsilon = float(re.search(r"epsilon *│ *([\d.]+)", out)[1])
-    assert epsilon == pytest.approx(gaussian_epsilon(2**0.5 / 3.73, 1e-5), rel=1e-4)
-    _, out, _ = call("privacy", "--epsilon", str(epsilon), "--delta", "1e-5", "--count", "2")
-    assert float(re.search(r"scale *│ *([\d.]+)", out)[1]) == pytest.approx(3.73, rel=1e-3)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -75,7 +66,6 @@ def test_privacy_converts_scale_to_epsilon_and_back(call):
         (["run", "gradient_descent", "--metric", "beauty"], "--metric: found 'beauty'"),
         (["run", "gradient_descent", "--set", "algorithm"], "--set: found 'algorithm'"),
         (["run", "gradient_descent", "--set", "network.name={}"], "network.name: found {}"),
-        (["privacy", "--scale", "0"], "--scale: found 0"),
         (["run", "gradient_descent", "--epsilon", "1e-320"], "the noise is infinite"),
         (["audit", "gradient_descent", "--pairs", "0"], "pairs: found 0"),
     ],

@@ -5,15 +5,14 @@ from __future__ import annotations
 import inspect
 import math
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ..core import algorithms, problems
 from .output import emit, print_error, progress, table
-from .parser import build_parser
-from .settings import example_of, plan, readable_errors
+from .settings import example_of
 
 KINDS = ("private algorithm", "algorithm without privacy", "analysis")
 """Tables of algorithms in a list."""
@@ -27,49 +26,29 @@ def _kind(name: str) -> str:
     return "private algorithm" if is_private else "algorithm without privacy"
 
 
-def _facts(name: str, parser: ArgumentParser) -> dict[str, Any]:
-    """Return the summary of an algorithm, its problems, and the proof and observer of its claim.
-
-    The sensitivities are those of the algorithm's example.
-    """
+def _facts(name: str) -> dict[str, Any]:
+    """Return the summary of an algorithm and the problems that it fits."""
     algorithm = algorithms.load(name)
     offers = {problem: problems.class_of(problem).offers for problem in problems.names()}
-    facts = {
+    return {
         "summary": summary_of(sys.modules[algorithm.__module__]),
         "problems": [key for key, has in offers.items() if all(map(has, algorithm.needs))],
     }
-    if _kind(name) != KINDS[0]:
-        return facts
-    options = parser.parse_args(["run", name])
-    with readable_errors(options):
-        example, problem, network, _, horizon = plan(options)[-1]
-        setting = problem, network.of_run(0), horizon
-        declared = [*example.mechanisms(*setting).values(), *example.releases(*setting)]
-    proven = all(declaration.proven for declaration in declared)
-    return {**facts, "proven": proven, "observer": algorithm.observer}
 
 
 def _described(facts: Mapping[str, Any]) -> str:
     """Return the facts on an algorithm as lines of text."""
     fits_all = facts["problems"] == problems.names()
-    lines = [
-        facts["summary"],
-        f"Problems: {'all' if fits_all else ', '.join(facts['problems'])}",
-    ]
-    if "observer" in facts:
-        proof = "proven" if facts["proven"] else "NOT PROVEN"
-        lines.append(f"Sensitivity: {proof}. Observer: {facts['observer'].partition(',')[0]}.")
-    return "\n".join(lines)
+    return f"{facts['summary']}\nProblems: {'all' if fits_all else ', '.join(facts['problems'])}"
 
 
 def list_names(options: Namespace) -> int:
     """Print algorithms, problems and prepared data; return 1 if two algorithms share a name."""
     from ..reproduction.data import PREPARATIONS
 
-    parser = build_parser()
     methods: dict[str, dict[str, Any]] = {title: {} for title in KINDS}
     for name in algorithms.names():
-        methods[_kind(name)][name] = _facts(name, parser)
+        methods[_kind(name)][name] = _facts(name)
     problems_and_data = {
         "problem": {name: summary_of(problems.load(name)) for name in problems.names()},
         "prepared data": {name: p.because for name, p in PREPARATIONS.items()},

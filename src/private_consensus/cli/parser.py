@@ -72,24 +72,6 @@ def build_parser() -> argparse.ArgumentParser:
     option("--coalition", type=int, nargs="+", metavar="AGENT", help="agents who collude, from 0")
 
     option = add(
-        "privacy",
-        "running.privacy",
-        "compute epsilon from noise, or noise from epsilon",
-        "--scale 10 --count 50",
-    )
-    option(
-        "--mechanism",
-        choices=("gaussian", "laplace"),
-        default="gaussian",
-        help="distribution of the noise",
-    )
-    option("--sensitivity", type=float, default=1.0, help="in l2 (gaussian) or l1 norm (laplace)")
-    option("--count", type=int, default=1, help="number of composed releases")
-    option("--delta", type=float, default=DELTA, help="delta of the composition")
-    option("--scale", type=float, help="standard deviation (gaussian) or scale b (laplace)")
-    option("--epsilon", type=float, help="budget for which the scale is computed")
-
-    option = add(
         "statement",
         "statements.statement",
         "test a statement of a paper",

@@ -1,4 +1,4 @@
-"""Run and audit algorithms, and compute privacy losses."""
+"""Run and audit algorithms, and compute the privacy loss to observers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ import numpy as np
 import polars as pl
 from rich.table import Table
 
-from ..common.errors import Diverged, InvalidInput, Refused, arguments, require
+from ..common.errors import Diverged, InvalidInput, require
 from ..common.provenance import write_text
 from ..common.spreadsheets import csv
 from ..core.algorithms.base import step_parameters
 from ..core.claims import is_budget_of_one_iteration
-from ..privacy import Budget, Release, account, calibrate
 from ..privacy.derivations import conclusion
 from ..privacy.safe_digits import rounded_down, rounded_up
 from ..reproduction.results.cells import run_cell
@@ -171,37 +170,3 @@ def observers(options: Namespace) -> None:
     caption = f"delta = {first.delta:g}; the accountant's epsilon is {rounded_up(first.accounted)}"
     names = ["observer", "distance", "largest epsilon", "median", "guarantee"]
     emit(options, contents, *setting_lines(setting), table(names, rows, caption))
-
-
-MAX_RELEASES = {"gaussian": 10_000_000, "laplace": 100_000}
-"""Maximum number of releases; Laplace losses are convolved on a grid that grows with it."""
-
-
-def privacy(options: Namespace) -> None:
-    """Print epsilon of composed releases, or the noise for a budget."""
-    arguments.whole("--count", options.count, 1, MAX_RELEASES[options.mechanism])
-    if (options.scale is None) == (options.epsilon is None):
-        raise Refused(["privacy: state exactly one of --scale and --epsilon"])
-
-    def release(scale: float) -> list[Release]:
-        mechanism, sensitivity, count = options.mechanism, options.sensitivity, options.count
-        return [Release(mechanism, sensitivity=sensitivity, scale=scale, count=count)]
-
-    if options.scale is not None:
-        require(options.scale > 0, "--scale", options.scale, "a number > 0")
-        guarantee = account(release(options.scale), options.delta)
-        contents: dict[str, object] = {
-            "epsilon": guarantee.epsilon,
-            "delta": options.delta,
-            "accountant": guarantee.method,
-            "proven": guarantee.proven,
-        }
-    else:
-        scale = calibrate(release, Budget(options.epsilon, options.delta))
-        contents = {"scale": scale, "epsilon": options.epsilon, "delta": options.delta}
-    texts = {True: "yes", False: "no"}
-    rows = [
-        (name, rounded_up(value, 6) if isinstance(value, float) else str(texts.get(value, value)))
-        for name, value in contents.items()
-    ]
-    emit(options, contents, table(["quantity", "value"], rows))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import sys
 import traceback
 from argparse import Namespace
 from collections.abc import Generator, Mapping, Sequence
@@ -185,24 +184,18 @@ def _set_default_steps(cell: dict[str, Any], prepared: Prepared) -> None:
 def readable_errors(options: Namespace) -> Generator[None]:
     """Convert errors of an algorithm that cannot run on a problem to a message of one line.
 
-    For an algorithm of another package, the message names the line of its code.
+    The message names the last executed line of the algorithm's file, if there is one.
     """
     try:
         yield
     except InvalidInput:
         raise
     except (AttributeError, TypeError, ValueError, LookupError, ArithmeticError) as error:
+        source = inspect.getsourcefile(import_module(algorithms.module_of(options.algorithm)))
         frames = traceback.extract_tb(error.__traceback__)
-        module = algorithms.module_of(options.algorithm)
-        source = inspect.getsourcefile(import_module(module))
-        is_foreign = not module.startswith("private_consensus.")
-        own_frames = [frame for frame in frames if is_foreign and frame.filename == source]
-        frame = (own_frames or frames)[-1]
+        frame = ([frame for frame in frames if frame.filename == source] or frames)[-1]
         location = f"{Path(frame.filename).name}, line {frame.lineno}"
         reason = shortened(f"{type(error).__name__} in {location}: {error}", 200)
-        if own_frames:
-            expected = "an algorithm that runs on this problem, network and budget"
-            raise InvalidInput(options.algorithm, reason, expected) from error
         expected = f"a problem, network and budget on which {options.algorithm} can run"
         raise InvalidInput("--problem", options.problem, f"{expected} ({reason})") from error
 
@@ -215,16 +208,10 @@ def _json_or_text(text: str) -> object:
 
 
 def setting_lines(setting: SettingParts) -> list[str]:
-    """Return lines that describe a setting; print a warning for step sizes above 2/L."""
-    algorithm, problem, _, budget, horizon = setting
+    """Return lines that describe a setting."""
+    algorithm, _, _, budget, horizon = setting
     contents = setting_contents(setting)
     graph = contents["network"]
-    for name, (value, largest) in unstable_steps(algorithm, problem).items():
-        text = (
-            f"warning: {name}={value:.4g} is above 2/L = {largest:.4g}, the largest stable step of "
-            f"gradient descent; set a smaller one by --set algorithm.{name}=VALUE"
-        )
-        print(text, file=sys.stderr)
     return [
         f"algorithm {contents['algorithm']}: {_assignments(parameters(algorithm))}",
         f"problem {contents['problem']}: {_assignments(contents['problem_parameters'])}",
