@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 import math
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -147,8 +145,7 @@ class Result:
         """
         import altair
 
-        name = _words(type(self.algorithm).__name__)
-        label = f"{name}, {self.claimed}"
+        label = f"{type(self.algorithm).__name__}, {self.claimed}"
         values = pl.col("value")
         error = (values.std(ddof=1).fill_null(0.0) / pl.len().sqrt()).alias("error")
         table = self.measurements.group_by("t", "quantity", "metric").agg(values.mean(), error)
@@ -382,39 +379,9 @@ def _calibration(algorithm: Algorithm, epsilon: float, claimed: float) -> list[s
     """Describe the parameters that set the noise, if epsilon differs from the claim."""
     if math.isinf(claimed) or abs(epsilon / claimed - 1) <= BUDGET_TOLERANCE:
         return []
-    kind = type(algorithm)
-    names = [name for name, rule in rules_of(kind).items() if rule.calibration]
-    lines = []
-    for name in names:
-        description = parameter_description(kind, name)
-        lines.append(f"  {name} = {getattr(algorithm, name)!r}. {description}".rstrip())
+    names = [name for name, rule in rules_of(type(algorithm)).items() if rule.calibration]
+    lines = [f"  {name} = {getattr(algorithm, name)!r}" for name in names]
     return ["Parameters that set the noise:", *lines] if lines else []
-
-
-def parameter_description(kind: type, name: str) -> str:
-    """Return the description of a parameter in the numpydoc docstring of a class.
-
-    Parameters
-    ----------
-    kind : type
-        Documented class. Its base classes are searched, too.
-
-    Returns
-    -------
-    str
-        One line; empty if no docstring describes the parameter.
-    """
-    for documented in kind.__mro__:
-        text = inspect.cleandoc(documented.__doc__ or "")
-        match = re.search(rf"^{name} : .*\n((?:    .*\n?|\n)+)", text, re.MULTILINE)
-        if match:
-            return " ".join(re.sub(r":\w+:`([^`]*)`", r"\1", match[1]).replace("``", "").split())
-    return ""
-
-
-def _words(name: str) -> str:
-    """Return the name of a class as words."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", " ", name)
 
 
 def _require_test_records(problem: Problem, metric: str) -> None:
@@ -453,7 +420,7 @@ def _builder(key: str, value: object, kind: type[T]) -> Callable[[Streams], T]:
     expected = f"a {kind.__name__}, or a function from Streams to one"
     if isinstance(value, kind):
         return lambda streams: value
-    if inspect.isclass(value) or not callable(value):
+    if isinstance(value, type) or not callable(value):
         raise InvalidInput(key, value, expected)
 
     def build(streams: Streams) -> T:

@@ -79,16 +79,15 @@ def data(options: Namespace) -> int:
         rows = summary(acquisition)
     tables = [table([row["dataset"], row["title"]], _card(row)) for row in rows]
     replaced = sum(row["source"] == "surrogate" for row in rows)
+    is_failure = replaced > 0 and options.source != "surrogate"
     lines = [f"Downloads: {cache}"]
-    if options.source == "surrogate":
-        lines.append("Surrogates were requested; without --source surrogate, real data are read")
-    elif replaced:
+    if is_failure:
         lines.append(
             f"{replaced} of {len(rows)} data sets are surrogates, since no source was reachable: "
             "allow downloads, or state a folder with the publishers' files by --mirror FOLDER"
         )
     emit(options, {"data_sets": rows, "cache": cache}, *tables, *lines)
-    return 1 if replaced and options.source != "surrogate" else 0
+    return 1 if is_failure else 0
 
 
 def _card(row: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -6,7 +6,7 @@ import inspect
 import json
 import traceback
 from argparse import Namespace
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -150,25 +150,21 @@ def _prepared(cell: Mapping[str, Any], options: Namespace) -> Prepared:
     if name == synthetic.NAME:
         problem, agents = setting["problem"], setting["network"]["agents"]
         return {name: synthetic.rows_of_setting(problem["name"], problem, agents)}
-    return {} if name is None else prepared_data([name], options)
+    return {} if name is None else {name: prepared_data(name, options)}
 
 
-def prepared_data(names: Sequence[str], options: Namespace) -> Prepared:
-    """Return prepared data sets from the sources that the options state."""
+def prepared_data(name: str, options: Namespace) -> Any:
+    """Return a prepared data set from the sources that the options state."""
     from ..reproduction.data import PREPARATIONS, prepare
     from ..reproduction.data.acquisition import Acquisition, acquire
 
-    data = {}
-    for name in names:
-        expected = f"{synthetic.NAME} or one of {', '.join(PREPARATIONS)}"
-        require(name in PREPARATIONS, "problem.prepared", name, expected)
-        cache = Path(CACHE) if options.source == "surrogate" else None  # not read for surrogates
-        acquisition = Acquisition(source=options.source, mirror=options.mirror, cache=cache)
-        raw, provenance = acquire(PREPARATIONS[name].dataset, acquisition, seed=options.seed)
-        if not options.json:
-            OUT.print(f"data: {provenance.dataset} ({provenance.source})")
-        data[name] = prepare(name, raw, provenance)
-    return data
+    arguments.choice("problem.prepared", name, (synthetic.NAME, *PREPARATIONS))
+    cache = Path(CACHE) if options.source == "surrogate" else None  # not read for surrogates
+    acquisition = Acquisition(source=options.source, mirror=options.mirror, cache=cache)
+    raw, provenance = acquire(PREPARATIONS[name].dataset, acquisition, seed=options.seed)
+    if not options.json:
+        OUT.print(f"data: {provenance.dataset} ({provenance.source})")
+    return prepare(name, raw, provenance)
 
 
 def _set_default_steps(cell: dict[str, Any], prepared: Prepared) -> None:

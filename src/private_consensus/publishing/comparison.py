@@ -18,7 +18,7 @@ truth values must be identical. Statistics of claims may also differ by :data:`R
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,6 +47,8 @@ EPSILONS = (
     "epsilon_empirical",
 )  # fmt: skip
 """Columns with claimed, computed and accounted epsilon, and its lower bounds."""
+SCALE = "paper"
+"""Scale of the reference."""
 PROVENANCE = ("source", "commit", "seconds", "date")
 """Columns with the origin of a number, which are not compared."""
 
@@ -132,7 +134,7 @@ def _shared(files: Iterable[Path], run: Path, reference: Path) -> tuple[list[Pat
 
 
 def _require_comparable(run: str | Path, reference: str | Path) -> tuple[Path, Path]:
-    """Return the folders of a run and of a reference of the same scale."""
+    """Return the folders of a run and of a reference; refuse a run of another scale."""
     run = arguments.path("run", run, "the path of a folder")
     reference = arguments.path("reference", reference, "the path of a folder")
     for folder, name, command in (
@@ -143,22 +145,10 @@ def _require_comparable(run: str | Path, reference: str | Path) -> tuple[Path, P
         if not os.path.isfile(folder / name):
             problem = f"has no {name}" if os.path.isdir(folder) else "is no folder"
             raise Refused([f"{redacted(str(folder))} {problem}: {command}"])
-    scale, expected = _scale_of(run), _scale_of(reference)
-    comparable = None in (scale, expected) or scale == expected
-    require(comparable, f"scale of {run}", scale, f"{expected}, the scale of the reference")
+    plan = run / "plan.json"
+    scale = read_json(plan)["config"]["scale"] if plan.is_file() else SCALE
+    require(scale == SCALE, f"scale of {run}", scale, f"{SCALE}, the scale of the reference")
     return run, reference
-
-
-def _scale_of(folder: Path) -> str | None:
-    """Return the scale that the plan of a run, or the manifest of a reference, states."""
-    for name, keys in (("plan.json", ("config", "scale")), ("manifest.json", ("scale",))):
-        if not (file := folder / name).is_file():
-            continue
-        value = read_json(file)
-        for key in keys:
-            value = value.get(key) if isinstance(value, Mapping) else None
-        return value if isinstance(value, str) else None
-    return None
 
 
 def paired(reference: pl.DataFrame, run: pl.DataFrame, name: str) -> pl.DataFrame:

@@ -9,8 +9,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from threadpoolctl import threadpool_info
-
 from private_consensus.common.provenance import versions
 from private_consensus.report.reading import Results
 from private_consensus.reproduction.results.freshness import actual_hashes
@@ -61,49 +59,22 @@ def manifest(
     }
 
 
-FEATURES = ("avx", "avx2", "fma", "avx512f", "avx512bw", "avx512vl", "amx_tile", "asimd", "sve")
-"""Processor features that determine the kernels of linear algebra and of compiled loops."""
-
-
-def features() -> list[str]:
-    """Return the features of :data:`FEATURES` that the processor has."""
-    processor_features = (_cpu_info("flags") or _cpu_info("Features")).split()
-    return [name for name in FEATURES if name in processor_features]
-
-
-def kernels() -> dict[str, str]:
-    """Map the loaded linear algebra libraries to the architecture of their kernels."""
-    import numpy.linalg  # noqa: F401
-    import scipy.linalg  # noqa: F401
-
-    pools = threadpool_info()
-    return {
-        f"{info.get('internal_api')} {info.get('version')}": str(info.get("architecture"))
-        for info in pools
-        if info.get("user_api") == "blas"
-    }
-
-
-def _cpu_info(key: str) -> str:
-    """Return an entry of ``/proc/cpuinfo`` for the first processor; empty on other systems."""
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-    match = re.search(rf"^{key}\s*: (.*)$", text, re.M)
-    return match[1].strip() if match else ""
-
-
 def machine() -> dict[str, object]:
-    """Describe this machine: system, processor, kernels, cores and memory, without its name."""
+    """Describe this machine: system, processor, cores and memory, without its name."""
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return {
         "system": platform.system(),
         "architecture": platform.machine(),
-        "processor": _cpu_info("model name") or platform.processor() or platform.machine(),
-        "features": features(),
+        "processor": _processor(),
         "compiled for": os.environ.get("NUMBA_CPU_NAME") or "this processor",
-        "kernels": kernels(),
         "cores": os.cpu_count(),
         "memory_gb": round(pages / 2**30),
     }
+
+
+def _processor() -> str:
+    """Return the model of the processor; only its architecture if the system has no such file."""
+    cpu = Path("/proc/cpuinfo")
+    text = cpu.read_text(encoding="utf-8", errors="replace") if cpu.exists() else ""
+    match = re.search(r"^model name\s*: (.*)$", text, re.M)
+    return match[1].strip() if match else platform.processor() or platform.machine()
