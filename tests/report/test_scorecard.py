@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 
 from private_consensus.report.page import pages, paper_view
-from private_consensus.report.views import answer, privacy, scorecard
+from private_consensus.report.views import answer, privacy, scorecard, verdicts
 
 from . import conftest
 from .conftest import privacy_row
@@ -28,7 +28,7 @@ def test_additions_are_listed_last_and_counted_nowhere(results):
     extended = replace(with_addition(results), scale="paper")
     rows = scorecard.scored(extended)
     assert [row["addition"] for row in rows] == [False] * 9 + [True]
-    assert [item["count"] for item in scorecard.counts(rows)] == [1, 2, 2, 0, 2, 0, 2]
+    assert [item["count"] for item in verdicts.counts(rows)] == [1, 2, 2, 0, 2, 0, 2]
     assert answer.summary(extended).startswith("9 claims that the papers make: 1 held,")
     assert paper_view("first", extended)["claims"][-1]["id"] == "first_c01"
     before, after = scorecard.files(rows)["scorecard.md"].split("## Claims that no total counts")

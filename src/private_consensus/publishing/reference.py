@@ -15,7 +15,7 @@ from private_consensus.common.spreadsheets import csv, markdown, markdown_table
 from private_consensus.common.symbols import typeset
 from private_consensus.report.reading import Results, surrogates_in, svg_size
 from private_consensus.report.site import DRAWINGS, copy
-from private_consensus.report.views import scorecard
+from private_consensus.report.views import scorecard, verdicts
 from private_consensus.reproduction.figures.drawings import png_of, small_svg
 from private_consensus.reproduction.results.files import rows_of
 
@@ -153,7 +153,7 @@ def gallery(results: Results) -> str:
 
     Added figures are listed without a picture.
     """
-    counts = scorecard.counts(scorecard.scored(results))
+    counts = verdicts.counts(scorecard.scored(results))
     lines = [
         "# Reference results", "",
         f"Results of commit `{results.commit}` at the scale of the papers, on real data. Claims: "

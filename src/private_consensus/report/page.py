@@ -13,6 +13,7 @@ from private_consensus.reproduction.results.freshness import command
 from .formats import LINKS, algorithm_title, code, figure_name, number, words
 from .reading import Results, surrogates_in
 from .views import answer, audits, comparison, data, figures, privacy, scorecard, statements
+from .views.verdicts import counts
 
 TOPICS = {
     "scorecard": ("Claims", scorecard),
@@ -98,7 +99,7 @@ def _head(key: str, results: Results) -> dict[str, Any]:
         **results.papers[key]["paper"],
         "short": results.names[key],
         "link": LINKS.get(key),
-        "counts": scorecard.counts(claims),
+        "counts": counts(claims),
     }
 
 

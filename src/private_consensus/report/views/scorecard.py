@@ -14,13 +14,13 @@ from private_consensus.common.grouping import grouped
 from private_consensus.common.multiplicity import ALPHA
 from private_consensus.common.spreadsheets import code, csv, markdown_table
 from private_consensus.common.spreadsheets import markdown as cell
-from private_consensus.reproduction.claims.words import HELD, MEANINGS
+from private_consensus.reproduction.claims.words import MEANINGS
 from private_consensus.reproduction.results.freshness import command
 
 from ..formats import NONE, number
 from ..reading import Results, Row
 from . import statements
-from .verdicts import ADDITIONS, ICONS, formatted
+from .verdicts import ADDITIONS, counts, formatted
 
 COLUMNS = (
     "id", "paper", "figure", "location", "quotation", "addition", "claim", "setting", "variant",
@@ -68,27 +68,6 @@ def scored(results: Results) -> list[dict[str, object]]:
         {**formatted(row, results.labels), "command": command(row["figure"], results.scale)}
         for row in sorted(primary, key=itemgetter("addition"))
     ]
-
-
-def counts(claims: Iterable[Row]) -> list[dict[str, object]]:
-    """Count the claims that the papers make by verdict."""
-    claims = [row for row in claims if not row["addition"]]
-    return [
-        {
-            "verdict": verdict,
-            "icon": ICONS[verdict],
-            "meaning": meaning,
-            "count": sum(row["verdict"] == verdict for row in claims),
-            "restricted": _restricted(claims) if verdict == HELD else "",
-        }
-        for verdict, meaning in MEANINGS.items()
-    ]
-
-
-def _restricted(claims: Iterable[Row]) -> str:
-    """Count the held claims with a caveat or with methods no better than a constant model."""
-    count = sum(row["verdict"] == HELD and bool(row["restriction"]) for row in claims)
-    return f", {count} of them with a restriction" if count else ""
 
 
 def table(claims: Iterable[Row]) -> pl.DataFrame:

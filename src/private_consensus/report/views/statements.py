@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable
 from operator import itemgetter
 
@@ -10,7 +10,7 @@ from private_consensus.common.grouping import grouped
 
 from ..reading import Results, Row
 from .privacy import reading_of
-from .verdicts import ICONS
+from .verdicts import ICONS, counts
 
 SEVERITIES = {
     "breaks": "breaks a guarantee", "argument": "proof of a guarantee", "proof": "proof",
@@ -30,18 +30,9 @@ def page(results: Results) -> dict[str, object]:
         ]
         # Papers that were not run are named by their key.
         papers.append({"key": key, "name": results.names.get(key, key),
-                       "counts": counts(statements), "statements": statements})  # fmt: skip
+                       "counts": [item for item in counts(statements) if item["count"]],
+                       "statements": statements})  # fmt: skip
     return {"papers": papers}
-
-
-def counts(rows: Iterable[Row]) -> list[dict[str, object]]:
-    """Count the statements by verdict."""
-    numbers = Counter(row["verdict"] for row in rows)
-    return [
-        {"verdict": verdict, "icon": icon, "count": numbers[verdict], "restricted": ""}
-        for verdict, icon in ICONS.items()
-        if numbers[verdict]
-    ]
 
 
 def by_claim(rows: Iterable[Row]) -> dict[str, list[dict[str, object]]]:

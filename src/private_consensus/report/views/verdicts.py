@@ -15,6 +15,7 @@ from private_consensus.reproduction.claims.statements import RATIO_TESTS
 from private_consensus.reproduction.claims.words import (
     HELD,
     IN_PART,
+    MEANINGS,
     NOT_HELD,
     NOT_REFUTED,
     UNDECIDED,
@@ -47,6 +48,27 @@ MAX_RECOMMENDED_RUNS = 100_000
 
 MAX_DIGITS = 8
 """Largest number of significant digits that separate a statistic from its bound."""
+
+
+def counts(rows: Iterable[Row]) -> list[dict[str, object]]:
+    """Count statements, or the claims that the papers make, by verdict.
+
+    The number of restricted claims is that of held claims with a caveat, with another verdict by
+    reading, or with methods no better than a constant model.
+    """
+    rows = [row for row in rows if not row.get("addition")]
+    number_restricted = sum(row["verdict"] == HELD and bool(row.get("restriction")) for row in rows)
+    restricted = f", {number_restricted} of them with a restriction" if number_restricted else ""
+    return [
+        {
+            "verdict": verdict,
+            "icon": ICONS[verdict],
+            "meaning": meaning,
+            "count": sum(row["verdict"] == verdict for row in rows),
+            "restricted": restricted if verdict == HELD else "",
+        }
+        for verdict, meaning in MEANINGS.items()
+    ]
 
 
 def of_figure(results: Results, figure: str) -> list[dict[str, object]]:

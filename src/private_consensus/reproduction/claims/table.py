@@ -17,7 +17,7 @@ from private_consensus.common.multiplicity import ALPHA, holm
 from .constant_models import no_better
 from .intervals import limits
 from .judging import NEVER, Element, Verdict, evaluate
-from .schema import OF_PRIVACY, Claim, Test
+from .schema import OF_PRIVACY, Claim
 from .selection import CURVE, rows_for
 from .statements import UNITS, without_sign
 from .words import (
@@ -94,6 +94,9 @@ def judge_all(
             # Variants of another sentence have tests of their own.
             reason = "" if variant.claim else claim.untestable or claim.untested
             used = rows_for(variant.tests, curves, none)
+            series = [series for test in variant.tests for series in test.all_series]
+            experiments = list(dict.fromkeys(each.experiment for each in series))
+            sources = privacy.filter(pl.col("experiment").is_in(experiments))["source"]
             verdict = evaluate(variant.tests, used, privacy, deterministic=deterministic)
             rows.append(
                 {
@@ -115,8 +118,8 @@ def judge_all(
                     "setting": claim.setting if is_primary else "",
                     "differences": claim.differences if is_primary else "",
                     "no_better": "" if reduced else no_better(variant.tests, used),
-                    "source": _sources(variant.tests, privacy),
-                    "experiments": _experiments(variant.tests),
+                    "source": "; ".join(sources.unique().sort()),
+                    "experiments": ", ".join(experiments),
                     **_numbers(verdict),
                     "elements": "\n".join(map(_line, verdict.elements)) if is_primary else "",
                     **_judged(UNTESTABLE if claim.untestable else UNTESTED, reason, reduced),
@@ -225,19 +228,6 @@ def _judged(untested: str, reason: str, reduced: bool) -> dict[str, Any]:
         return {}
     verdict, p = (untested, None) if reason else (UNDECIDED, NEVER)
     return {"verdict": verdict, "p": p, "runs_needed": None, "excluding": None}
-
-
-def _experiments(tests: Sequence[Test]) -> str:
-    """Return the names of the experiments whose runs decide."""
-    used = [series.experiment for test in tests for series in test.all_series]
-    return ", ".join(dict.fromkeys(used))
-
-
-def _sources(tests: Sequence[Test], privacy: pl.DataFrame) -> str:
-    """Return the sources of the data of all series of some tests."""
-    used = [series.experiment for test in tests for series in test.all_series]
-    sources = privacy.filter(pl.col("experiment").is_in(used))["source"]
-    return "; ".join(sources.unique().sort())
 
 
 def _numbers(verdict: Verdict) -> dict[str, Any]:

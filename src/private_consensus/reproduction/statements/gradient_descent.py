@@ -124,9 +124,24 @@ def _kappa(epsilon, delta, G: float):
     return epsilon**2 / (4 * G**2 * (epsilon + 2 * np.log(2 / delta)))
 
 
-def _noise_of_theorem_2(first_step: float, kappa: float, T: int, t: int) -> float:
-    """Return the scale M of the noise in message t of a run of T iterations."""
-    return first_step * math.sqrt(2 / kappa) * T**0.25 * (t - 1) ** -0.75
+def _run_stage_one(
+    W: np.ndarray, targets: np.ndarray, first_step: float, kappa: float, T: int,
+    runs: int, rng: np.random.Generator,
+) -> tuple[np.ndarray, float]:  # fmt: skip
+    r"""Run Stage I from 0 on the box [-1, 1]^p with the steps ``first_step`` / t.
+
+    The losses are :math:`\frac12\|x - a_i\|^2` with ``targets`` :math:`a_i`, [agents, p]. Return
+    x(T), [runs, agents, p], and the scale of the noise of Theorem 2 in the last message.
+    """
+    x, scale = np.zeros((runs, *targets.shape)), 0.0
+    for t in range(1, T + 1):
+        messages = x
+        if t > 1:
+            scale = first_step * math.sqrt(2 / kappa) * T**0.25 * (t - 1) ** -0.75
+            messages = x + scale * rng.standard_normal(x.shape)
+        z = np.clip(W @ messages, -1, 1)
+        x = np.clip(z - first_step / t * (z - targets), -1, 1)
+    return x, scale
 
 
 @cache
@@ -144,14 +159,7 @@ def _simulated() -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     W, kappa, minimiser = ring_mixing(agents), _kappa(epsilon, 1e-3, G), targets.mean(0)
     errors, scale = [], 0.0
     for T in HORIZONS:
-        x = np.zeros((runs, agents, dim))
-        for t in range(1, T + 1):
-            messages = x
-            if t > 1:
-                scale = _noise_of_theorem_2(1.0, kappa, T, t)
-                messages = x + scale * rng.standard_normal(x.shape)
-            z = np.clip(W @ messages, -1, 1)
-            x = np.clip(z - 1 / t * (z - targets), -1, 1)
+        x, scale = _run_stage_one(W, targets, 1.0, kappa, T, runs, rng)
         error = ((x.mean(1) - minimiser) ** 2).sum(-1).mean()
         agent_error = ((x - minimiser) ** 2).sum(-1).mean(0).max()
         errors.append((error, agent_error, (x**2).sum((1, 2)).mean()))
@@ -168,14 +176,9 @@ def _error_on_an_interval(epsilon: float) -> tuple[float, float, float]:
     The loss is :math:`x^2/2`, so that :math:`\mu = G = 1`, and L = 20. The noise is that of Theorem
     2.
     """
-    horizon, runs, rng = 1000, 10_000, np.random.default_rng(6)
-    first_step, kappa, x = 21 / 40, _kappa(epsilon, 1e-3, 1.0), np.zeros(runs)
-    for t in range(1, horizon + 1):
-        message = x
-        if t > 1:
-            scale = _noise_of_theorem_2(first_step, kappa, horizon, t)
-            message = x + scale * rng.standard_normal(runs)
-        x = (1 - first_step / t) * np.clip(message, -1, 1)
+    runs, first_step, rng = 10_000, 21 / 40, np.random.default_rng(6)
+    kappa = _kappa(epsilon, 1e-3, 1.0)
+    x, _ = _run_stage_one(np.eye(1), np.zeros((1, 1)), first_step, kappa, 1000, runs, rng)
     standard_error = float((x**2).std(ddof=1)) / math.sqrt(runs)
     return float((x**2).mean()), standard_error, first_step**2 / kappa
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, partial
 from itertools import product
 
 import numpy as np
@@ -286,6 +286,23 @@ def theorem_3() -> Parts:
     )  # fmt: skip
 
 
+def _gradient_estimate(
+    loss: Callable[[np.ndarray], np.ndarray],
+    points: np.ndarray,
+    t: int,
+    pairs: int,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Return the two-point gradient estimates of step t, the mean over pairs of directions.
+
+    ``points`` are [runs or agents, P], and ``loss`` maps [runs or agents, pairs, P] to values.
+    """
+    nu_1, nu_2 = rng.standard_normal((2, len(points), pairs, P))
+    smoothed_points, width = points[:, None] + nu_1 / t, 1 / (P * t) ** 2
+    slope = (loss(smoothed_points + width * nu_2) - loss(smoothed_points)) / width
+    return (slope[..., None] * nu_2).mean(1)
+
+
 def _excess_of_averages(
     loss: Callable[[np.ndarray], np.ndarray],
     best: np.ndarray,
@@ -305,11 +322,7 @@ def _excess_of_averages(
         beta, total = np.zeros((runs, P)), np.zeros((runs, P))
         for t, step_size in enumerate(step_sizes(step, horizon), 1):
             total += beta
-            nu_1, nu_2 = rng.standard_normal((2, runs, pairs, P))
-            smoothed_points, width = beta[:, None] + nu_1 / t, 1 / (P * t) ** 2
-            slope = (loss(smoothed_points + width * nu_2) - loss(smoothed_points)) / width
-            gradient_estimate = (slope[..., None] * nu_2).mean(1)
-            beta = beta - step_size * gradient_estimate
+            beta = beta - step_size * _gradient_estimate(loss, beta, t, pairs, rng)
         excess.append(float((loss(total / horizon) - loss(best)).mean()))
     return excess
 
@@ -509,16 +522,10 @@ def error_with_absolute_loss() -> float:
     for _ in range(40):
         dual = dual + RHO * (degree * model - adjacency @ model)
         linear = (dual - RHO * (degree * model + adjacency @ model))[:, None]
+        loss = partial(_objective, X, y, linear, penalty)
         model = np.zeros((AGENTS, P))
         for t, step_size in enumerate(steps, 1):
-            nu_1, nu_2 = rng.standard_normal((2, AGENTS, J, P))
-            smoothed_points, width = model[:, None] + nu_1 / t, 1 / (P * t) ** 2
-            objectives = [
-                _objective(X, y, linear, penalty, points)
-                for points in (smoothed_points + width * nu_2, smoothed_points)
-            ]
-            slope = (objectives[0] - objectives[1]) / width
-            model = model - step_size * (slope[..., None] * nu_2).mean(1)
+            model = model - step_size * _gradient_estimate(loss, model, t, J, rng)
     return float(((model - best) ** 2).sum() / (AGENTS * (best**2).sum()))
 
 
