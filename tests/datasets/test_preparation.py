@@ -174,7 +174,7 @@ def test_a_damaged_prepared_file_is_named(raws, tmp_path, how):
         with open(path, "wb") as stream:
             np.save(stream, np.ones(3))
     elif how == "pickled":
-        np.savez(path, features=np.array([{}], dtype=object), unit=1.0)
+        np.savez(path, features=np.array([{}], dtype=object))
     with pytest.raises(InvalidInput, match=r"adult\.npz: .*(delete it|run the command)"):
         Prepared.load(path)
 

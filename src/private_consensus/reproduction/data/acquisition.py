@@ -82,7 +82,14 @@ class Acquisition:
         """Raise :class:`InvalidInput` if the mirror is missing, the cache folder cannot be created,
         or a key is malformed.
         """
-        _require_writable(self.cache_folder)
+        cache = self.cache_folder
+        try:
+            cache.mkdir(parents=True, exist_ok=True)
+            is_usable = os.access(cache, os.W_OK)
+        except (OSError, ValueError):  # a file, a folder of another user, or an invalid name
+            is_usable = False
+        expected = "a folder that can be created and written to"
+        require(is_usable, "data.cache", str(cache), expected)
         if self.source == "surrogate":
             return
         if self.mirror is not None:
@@ -173,7 +180,7 @@ def _from_publisher(
         else:
             download(folder, source.url, source.files, acquisition.connection_timeout_s)
         return _read(about, source, folder, ("publisher", host), because)
-    except Unavailable as reason:
+    except (Unavailable, OSError) as reason:
         raise Unavailable(f"{source.name}: {reason}") from None
 
 
@@ -223,18 +230,3 @@ def require_folder(location: str) -> Path:
     is_folder = "\0" not in location and Path(location).is_dir()
     require(is_folder, MIRROR_KEY, location, "an existing folder")
     return Path(location)
-
-
-def _require_writable(path: Path) -> None:
-    """Raise :class:`InvalidInput` if a folder cannot be created or written to."""
-    try:
-        existing = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
-        usable = existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
-    except OSError:  # a name that is too long
-        usable = False
-    require(
-        usable and "\0" not in str(path),
-        "data.cache",
-        str(path),
-        "a folder that can be created and written to",
-    )

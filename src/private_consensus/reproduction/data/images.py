@@ -74,7 +74,6 @@ class Images:
                 "protected": {},
                 "notes": [NOTE],
             },
-            unit=UNIT if spec.encoding == "pixels" else None,
         )
 
 

@@ -39,8 +39,6 @@ class Prepared:
         of ``columns``, meaning of the ``label`` and rate of +1 or of the most frequent class
         (``label_rate``), sizes of ``splits``, meaning of 1 of each ``protected`` attribute, and
         ``notes`` on the preparation and its effect on privacy.
-    unit : float, optional
-        Quantum of the features: all are integer multiples of it, and the file stores the integers.
     """
 
     features: np.ndarray
@@ -49,7 +47,6 @@ class Prepared:
     protected: Mapping[str, np.ndarray]
     splits: Mapping[str, np.ndarray]
     card: dict[str, Any]
-    unit: float | None = None
 
     def __post_init__(self):
         finite = np.isfinite(self.features.sum()) or np.isfinite(self.features).all()
@@ -69,13 +66,9 @@ class Prepared:
 
     def save(self, path: str | Path) -> None:
         """Write the data set to one ``.npz`` file atomically."""
-        features = self.features
-        if self.unit is not None:
-            features = _whole_units(features, self.unit)
         arrays = {
-            "features": features,
+            "features": self.features,
             "labels": self.labels,
-            "unit": np.float64(np.nan if self.unit is None else self.unit),
             "columns": np.array(self.columns),
             "card": np.array(json.dumps(self.card, sort_keys=True)),
             **{f"protected/{name}": values for name, values in self.protected.items()},
@@ -88,28 +81,14 @@ class Prepared:
     def load(cls, path: str | Path) -> Prepared:
         """Read a data set that :meth:`save` has written; refuse a missing or damaged file."""
         with arrays_of(path) as arrays:
-            unit = float(arrays["unit"])
-            features = arrays["features"]
-            if not np.isnan(unit):
-                features = features * np.float32(unit)
             return cls(
-                features=features,
+                features=arrays["features"],
                 labels=arrays["labels"],
                 columns=tuple(arrays["columns"].tolist()),
                 protected=_under("protected/", arrays),
                 splits=_under("split/", arrays),
                 card=json.loads(str(arrays["card"])),
-                unit=None if np.isnan(unit) else unit,
             )
-
-
-def _whole_units(features: np.ndarray, unit: float, *, block: int = 4096) -> np.ndarray:
-    # In blocks, because images are the largest arrays and three copies would need too much memory.
-    stored = np.empty(features.shape, np.uint8)
-    for start in range(0, len(features), block):
-        block_rows = slice(start, start + block)
-        np.rint(features[block_rows] / unit, out=stored[block_rows], casting="unsafe")
-    return stored
 
 
 def _under(prefix: str, arrays: np.lib.npyio.NpzFile) -> dict[str, np.ndarray]:

@@ -125,13 +125,13 @@ def on_axis(points: pl.DataFrame, y: Extent) -> pl.DataFrame:
     the axis) and ``beyond`` (the position of other points in their strip). The ends of the band are
     null for points beyond the axis, and at most one axis length beyond the axis otherwise.
     """
-    value, place = pl.col("y").cast(float), pl.col("place")
+    value = pl.col("y").cast(float)
     position = pl.when(value < y.low).then(pl.lit(BELOW)).when(value > y.high).then(pl.lit(ABOVE))
     placed = points.with_columns(
         place=position.otherwise(pl.lit(ON)),
         exact=pl.when(value.is_finite()).then(value),
         infinite=value.is_infinite(),
-    ).with_columns(dot=pl.when(place == ON).then(pl.col("exact")))
+    ).with_columns(dot=pl.when(pl.col("place") == ON).then(pl.col("exact")))
     has_band = pl.all_horizontal(pl.col("dot", "low", "high").is_not_null())
     ends = pl.col("low", "high").cast(float).clip(y.at(-1.0), y.at(2.0))
     return marked_beyond(placed.with_columns(pl.when(has_band).then(ends)), y)

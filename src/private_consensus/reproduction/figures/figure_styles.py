@@ -45,12 +45,12 @@ def with_names(points: pl.DataFrame, styles: Styles) -> pl.DataFrame:
     label = style.replace_strict(labels, default=pl.col("style"))
     name = pl.when(pl.col("series") == "").then(label).otherwise(pl.col("series"))
     name, panel = (text.map_elements(typeset, pl.String) for text in (name, pl.col("panel")))
-    named = points.with_columns(style=style, name=name.str.strip_suffix(pl.format(", {}", panel)))
+    renamed = points.with_columns(style=style, name=name.str.strip_suffix(pl.format(", {}", panel)))
     mark = pl.lit("")
     for guarantee, sign in reversed(MARKS.items()):
         has_guarantee = (pl.col("guarantee") == guarantee).any().over("algorithm", "name")
         mark = pl.when(has_guarantee).then(pl.lit(sign)).otherwise(mark)
-    return named.with_columns(curve=pl.col("name") + mark)
+    return renamed.with_columns(curve=pl.col("name") + mark)
 
 
 def curve_styles(points: pl.DataFrame, styles: Styles) -> dict[str, Look]:

@@ -89,9 +89,9 @@ def _relayed(nodes: pl.DataFrame) -> Messages:
     at = {i: complex(step * index - 1.35, 0.35) for index, i in enumerate(names)}
     arrows = []
     for first, second in pairwise(names):
-        left, right = names[: names.index(second)], names[names.index(second) :]
+        before, after = names[: names.index(second)], names[names.index(second) :]
         for sender, receiver, origins, targets in (
-            (first, second, left, right), (second, first, right, left),
+            (first, second, before, after), (second, first, after, before),
         ):  # fmt: skip
             passed = ", ".join(f"ε(s_{i}{j})" for i in origins for j in targets)
             arrows.append(_arrow(at[sender], at[receiver], passed))
