@@ -93,11 +93,11 @@ def judge_all(
             is_primary = name == claim.primary_variant
             # Variants of another sentence have tests of their own.
             reason = "" if variant.claim else claim.untestable or claim.untested
-            used = rows_for(variant.tests, curves, none)
+            tested_runs = rows_for(variant.tests, curves, none)
             series = [series for test in variant.tests for series in test.all_series]
             experiments = list(dict.fromkeys(each.experiment for each in series))
             sources = privacy.filter(pl.col("experiment").is_in(experiments))["source"]
-            verdict = evaluate(variant.tests, used, privacy, deterministic=deterministic)
+            verdict = evaluate(variant.tests, tested_runs, privacy, deterministic=deterministic)
             rows.append(
                 {
                     "id": identity,
@@ -117,7 +117,7 @@ def judge_all(
                     "theorems": "; ".join(claim.theorems) if is_primary else "",
                     "setting": claim.setting if is_primary else "",
                     "differences": claim.differences if is_primary else "",
-                    "no_better": "" if reduced else no_better(variant.tests, used),
+                    "no_better": "" if reduced else no_better(variant.tests, tested_runs),
                     "source": "; ".join(sources.unique().sort()),
                     "experiments": ", ".join(experiments),
                     **_numbers(verdict),
