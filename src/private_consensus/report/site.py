@@ -6,7 +6,6 @@ import shutil
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import polars as pl
 
@@ -18,11 +17,11 @@ from private_consensus.common.provenance import (
     write_text,
 )
 from private_consensus.common.spreadsheets import csv
-from private_consensus.reproduction.results.files import CHECKSUMS
+from private_consensus.reproduction.results.files import CHECKSUMS, rows_of
 
 from .page import page, pages
 from .reading import Results
-from .views import privacy, scorecard
+from .views import scorecard
 from .views.figures import TABLE_LINKS
 
 DRAWINGS = ("repairs", "observers")
@@ -42,9 +41,8 @@ def write_site(results: Results, source: str | Path, folder: str | Path) -> None
     for name in results.tables:
         for kind in TABLE_LINKS:
             copy(source / "tables" / f"{name}.{kind}", folder / "tables" / f"{name}.{kind}")
-    for key in {results.paper_of[row["experiment"]] for row in results.privacy}:
-        numbers = privacy.settings_table(results.privacy, results.papers[key]["experiments"])
-        write_text(folder / "privacy" / f"{key}.csv", csv(rounded(numbers)))
+    settings = pl.DataFrame(results.privacy, infer_schema_length=None)
+    write_text(folder / "privacy.csv", csv(rounded(settings)))
     front = {"index.html": page(results)}
     for name, text in {**front, **rendered, **scorecard.files(scorecard.scored(results))}.items():
         write_text(folder / name, text)
@@ -61,7 +59,7 @@ def write_site(results: Results, source: str | Path, folder: str | Path) -> None
 
 
 def write_downloads(results: Results, source: Path, folder: Path) -> None:
-    """Copy the files of figures, and write their numbers as zipped CSV, for download.
+    """Copy the files of figures, and write their numbers as CSV, for download.
 
     The published reference has no PDF files.
     """
@@ -70,16 +68,7 @@ def write_downloads(results: Results, source: Path, folder: Path) -> None:
             copy(source / "figures" / f"{name}.{kind}", folder / f"{name}.{kind}")
         numbers = source / "data" / f"{name}.parquet"
         copy(numbers, folder / numbers.name)
-        write_zipped(folder / f"{name}.csv.zip", csv(rounded(pl.read_parquet(numbers, glob=False))))
-
-
-def write_zipped(path: Path, text: str) -> None:
-    """Write a text as a ZIP archive of one file; equal texts give byte-identical archives.
-
-    The file in it has the name of the archive without ``.zip``.
-    """
-    with atomic_write(path) as temporary, ZipFile(temporary, "w") as archive:
-        archive.writestr(ZipInfo(path.stem), text, ZIP_DEFLATED)
+        write_text(folder / f"{name}.csv", csv(rounded(rows_of(numbers))))
 
 
 def rounded(numbers: pl.DataFrame) -> pl.DataFrame:

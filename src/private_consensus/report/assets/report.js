@@ -1,4 +1,4 @@
-// Unfold the targets of links, and everything for printing.
+// Unfold the targets of links.
 "use strict";
 
 (() => {
@@ -13,14 +13,4 @@
 
   unfoldTarget();
   window.addEventListener("hashchange", unfoldTarget);
-
-  let opened = [];
-  window.addEventListener("beforeprint", () => {
-    for (const image of document.images) image.loading = "eager";
-    opened = [...document.querySelectorAll("details:not([open])")];
-    for (const part of opened) part.open = true;
-  });
-  window.addEventListener("afterprint", () => {
-    for (const part of opened) part.open = false;
-  });
 })();

@@ -10,11 +10,11 @@ import yaml
 from private_consensus.reproduction.results.freshness import command
 from private_consensus.reproduction.results.tables import formatted
 
-from ..formats import heading, value_range, words
+from ..formats import heading, value_range
 from ..reading import Results, Row
 from .verdicts import of_figure
 
-LINKS = ("csv.zip", "parquet", "svg", "png", "pdf")
+LINKS = ("csv", "parquet", "svg", "png", "pdf")
 """File formats of a figure: numbers and drawings. The published reference has no PDF."""
 SHARED = ("problem", "network", "budget", "horizon", "runs")
 """Keys of an experiment that describe the settings of all variants."""
@@ -35,7 +35,6 @@ def figure(name: str, paper: Row, results: Results) -> dict[str, Any]:
         "runs": value_range(facts["runs"]),
         "width": facts.get("width"),
         "height": facts.get("height"),
-        "alt": alt_text(spec, results.labels),
         "links": LINKS[:-1] if results.is_reference else LINKS,
     }
 
@@ -71,33 +70,6 @@ def _content(
         "claims": of_figure(results, name),
         "experiments": [experiment(key, paper["experiments"][key], scale) for key in experiments],
     }
-
-
-def alt_text(spec: Row, labels: Mapping[str, str]) -> str:
-    """Compose the alternative text of a figure: its title, and axes and curves of its panels."""
-    panels = [_panel_text(panel) for panel in spec["panels"]]
-    count = f" {len(panels)} panels." if len(panels) > 1 else ""
-    curves = dict.fromkeys(
-        _curve_text(curve, labels)
-        for panel in spec["panels"]
-        for curve in panel.get("curves") or []
-    )
-    legend = f" Curves: {'; '.join(curves)}." if curves else ""
-    return f"{spec['title']}.{count} {' '.join(panels)}{legend}"
-
-
-def _panel_text(panel: Row) -> str:
-    if panel.get("graph"):
-        return "The communication graph: agents and edges."
-    title = f"{panel['title']}: " if panel["title"] else ""
-    return f"{title}{panel['y_title']} against {panel['x_title']}."
-
-
-def _curve_text(curve: Row, labels: Mapping[str, str]) -> str:
-    label = labels.get(f"{curve['method']}.{curve['style']}", words(curve["style"]))
-    suffix = curve.get("label") or ""
-    name = label if suffix in label else f"{label} {suffix}"
-    return name + (f", one for each {words(curve['by'])}" if curve["by"] else "")
 
 
 def experiment(key: str, spec: Row, scale: str) -> dict[str, object]:

@@ -13,8 +13,6 @@ from functools import cache
 from operator import itemgetter
 from typing import Any
 
-import polars as pl
-
 from private_consensus.common.grouping import grouped
 from private_consensus.core import algorithms
 from private_consensus.core.algorithms.base import Attack
@@ -257,10 +255,3 @@ def _reading(row: Row, experiments: Row) -> str:
 
 def _distinct(values: Iterable[str | None]) -> list[str]:
     return list(dict.fromkeys(value for value in values if value))
-
-
-def settings_table(privacy: Iterable[Row], experiments: Iterable[str]) -> pl.DataFrame:
-    """Build the table of all settings of some experiments, without empty columns."""
-    rows = [row for row in privacy if row["experiment"] in set(experiments)]
-    frame = pl.DataFrame(rows, infer_schema_length=None)
-    return frame.select(column.name for column in frame if column.null_count() < frame.height)
