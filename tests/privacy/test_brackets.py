@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from scipy.stats import beta, gamma, norm
 
 from private_consensus.common.errors import InvalidInput
+from private_consensus.core.lower_bounds.approximate_admm import RandomCount
+from private_consensus.core.lower_bounds.sgd import SentInPart
 from private_consensus.privacy import (
     Release,
     Sampling,
@@ -22,8 +24,6 @@ from private_consensus.privacy import (
     noisy_mean,
 )
 from private_consensus.privacy.brackets import lower_bound
-from private_consensus.privacy.releases import RandomCount
-from private_consensus.privacy.subsampling import SentInPart
 
 SHARES = st.sampled_from([None, 0.0, 0.3, 0.5, 1.0])
 LOSSES = st.lists(st.floats(0.01, 2.0), min_size=1, max_size=4).map(np.array)

@@ -8,13 +8,12 @@ import pytest
 from scipy import stats
 
 from private_consensus.common.errors import InvalidInput
+from private_consensus.core.lower_bounds.approximate_admm import capped_binomial, least_answers
 from private_consensus.privacy import (
     sparse_vector_scales,
 )
 from private_consensus.privacy.sparse_vector import (
     REDRAWS,
-    capped_binomial,
-    least_answers,
     sparse_vector_release,
 )
 

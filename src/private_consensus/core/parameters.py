@@ -115,8 +115,8 @@ def rule_of(stated: Any) -> Rule | None:
     optional = False
     while True:
         if get_origin(stated) is Annotated:
-            stated, *found = get_args(stated)
-            marks = (*marks, *found)
+            stated, *annotations = get_args(stated)
+            marks = (*marks, *annotations)
         elif get_origin(stated) in (Union, types.UnionType):
             options = [option for option in get_args(stated) if option is not type(None)]
             optional = True

@@ -50,13 +50,15 @@ from scipy.special import log_ndtr
 
 from private_consensus.common.errors import require
 
+from .releases import PrivacyProfile
+
 
 @dataclass(frozen=True)
-class PerturbedObjective:
+class PerturbedObjective(PrivacyProfile):
     r"""Privacy profile of an exact minimiser with Gaussian noise in its objective.
 
-    It implements :class:`~.releases.PrivacyProfile` for the replacement of one record. Only the
-    minimiser is released, and no projection is applied between it and the noise.
+    It holds for the replacement of one record. Only the minimiser is released, and no projection is
+    applied between it and the noise.
 
     Parameters
     ----------
@@ -84,9 +86,6 @@ class PerturbedObjective:
             is_valid = bool(np.isfinite(value)) and value >= 0
             require(is_valid, f"objective.{key}", value, "a finite number >= 0")
 
-    def pair(self) -> None:
-        """Return None, since no dominating pair is known."""
-
     def divergence(self, order: Any) -> Any:
         r"""Return a bound on the Renyi divergence at orders :math:`\alpha>1`."""
         excess = order - 1
@@ -108,10 +107,6 @@ class PerturbedObjective:
         safe_margin = np.where(margin > 0, margin, 1.0)
         log_bound = excess * self.mu**2 / 2 + (excess * self.mu / 2) ** 2 * (1 + 1 / safe_margin)
         return np.where(margin > 0, log_bound - np.log(safe_margin) / 4, np.inf)
-
-    def attained(self) -> tuple[tuple[float, float, float], ...]:
-        """Return an empty tuple, since no pair has a known distribution in closed form."""
-        return ()
 
     def mu_if_sampled(self) -> float:
         r"""Return :math:`\mu`, since no batch is sampled."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -66,17 +68,19 @@ class Sampling:
         return "add_remove" if self.kind == "poisson" else "replace"
 
 
-class PrivacyProfile(Protocol):
+class PrivacyProfile(ABC):
     """Hashable description of a mechanism by bounds that hold for every pair of neighbours."""
 
     def pair(self) -> Pair | None:
         """Return a dominating pair, or None if none is known."""
+        return None
 
     def divergence(self, order: float) -> float:
         """Return a bound on the Renyi divergence of an order above 1, in both directions.
 
-        It is used if no dominating pair is known.
+        It is used if no dominating pair is known, and infinite if there is no bound.
         """
+        return math.inf
 
     def attained(self) -> tuple[tuple[float, float, float], ...]:
         r"""Return the loss distribution that some pair of neighbours attains; empty if unknown.
@@ -84,52 +88,14 @@ class PrivacyProfile(Protocol):
         One (probability, :math:`\gamma`, :math:`\mu`) per value of the additional observation. The
         loss is then that of :math:`(1-\gamma)N(0,1)+\gamma N(\mu,1)` against :math:`N(0,1)`.
         """
+        return ()
 
+    @abstractmethod
     def mu_if_sampled(self) -> float:
         r"""Return the largest :math:`\mu`, given that the record is in the batch.
 
         :math:`\mu` is the sensitivity over the standard deviation of the noise.
         """
-
-
-@dataclass(frozen=True)
-class RandomCount:
-    r"""Gaussian releases of one :math:`\mu` whose random number K is observed.
-
-    K is independent of the data. A :class:`PrivacyProfile` for attacks only: it has no upper bound.
-
-    Parameters
-    ----------
-    mu : float
-        Loss parameter of a single release.
-    probabilities : tuple of float
-        Probabilities of K = 0, 1, ...
-    """
-
-    mu: float
-    probabilities: tuple[float, ...]
-
-    def __post_init__(self):
-        arguments.number("random_count.mu", self.mu, "a number >= 0", lambda v: v >= 0)
-        key, expected = "random_count.probabilities", "a 1-D array of probabilities with sum 1"
-        law = arguments.array(key, self.probabilities, expected, lambda v: (v >= 0) & (v <= 1))
-        require(law.ndim == 1 and abs(law.sum() - 1) < 1e-6, key, self.probabilities, expected)
-
-    def pair(self) -> None:
-        """Return None, since no dominating pair is known."""
-
-    def divergence(self, order: float) -> float:
-        """Return infinity, since no upper bound is known."""
-        return np.inf
-
-    def mu_if_sampled(self) -> float:
-        r"""Return the :math:`\mu` of a single release, 0 if K is always 0."""
-        return self.mu if any(self.probabilities[1:]) else 0.0
-
-    def attained(self) -> tuple[tuple[float, float, float], ...]:
-        r"""Return the loss distribution; K releases are one release with :math:`\sqrt K\mu`."""
-        counted = enumerate(self.probabilities)
-        return tuple((p, 1.0, float(np.sqrt(k)) * self.mu) for k, p in counted if p > 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,7 +222,7 @@ class Release(arguments.KnownKeywords):
         needs_profile = self.mechanism == "profile"
         kind = "a PrivacyProfile" if needs_profile else "None"
         expected = f"{kind} for the mechanism {self.mechanism}"
-        has_curve = callable(getattr(self.profile, "divergence", None))
+        has_curve = isinstance(self.profile, PrivacyProfile)
         fits = has_curve if needs_profile else self.profile is None
         require(fits, "release.profile", self.profile, expected)
 

@@ -10,16 +10,11 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-from scipy.special import comb
-
 from private_consensus.common.errors import arguments
 
 from .releases import MAX_COUNT, Release
 
 REDRAWS = ("once", "after_release", "each")
-CELLS = 2000
-"""Number of cells of the threshold's noise."""
 
 
 def sparse_vector_scales(epsilon: float, *, sensitivity: float, count: int) -> tuple[float, float]:
@@ -118,80 +113,5 @@ def sparse_vector_release(
     return Release("pure", epsilon=draws * threshold + 2 * count * query)
 
 
-def least_answers(
-    level: float,
-    threshold_scale: float,
-    query_scale: float,
-    *,
-    count: int,
-    tests: int,
-    redrawn: str,
-) -> np.ndarray:
-    """Return a distribution that bounds the number of answers "above" from below.
-
-    It is stochastically at most the true one if all queries are 0 and the threshold is ``level``.
-    The threshold's noise is rounded up to the ends of :data:`CELLS` intervals of equal probability,
-    the last of which never gives "above".
-
-    Parameters
-    ----------
-    level : float
-        Threshold before noise.
-    threshold_scale, query_scale : float
-        Laplace scales of threshold and queries; 0 for no noise.
-    redrawn : {"once", "after_release", "each"}
-        When the threshold's noise is sampled, see :func:`sparse_vector_release`.
-
-    Returns
-    -------
-    ndarray, shape (count + 1,)
-        Probabilities of 0, ..., ``count`` answers.
-    """
-    arguments.choice("sparse_vector.redrawn", redrawn, REDRAWS)
-    noise = _laplace_quantile(np.arange(1, CELLS) / CELLS)
-    thresholds = level + threshold_scale * noise
-    above = (
-        _laplace_tail(thresholds / query_scale)
-        if query_scale > 0
-        else (thresholds <= 0).astype(float)
-    )
-    above = np.append(above, 0.0)
-    if redrawn == "after_release":
-        return _renewals(above, count, tests)
-    rates = np.array([above.mean()]) if redrawn == "each" else above
-    return capped_binomial(rates, count, tests)
-
-
-def capped_binomial(rates: float | np.ndarray, count: int, tests: int) -> np.ndarray:
-    """Return the distribution of min(``count``, binomial), averaged over ``rates``."""
-    k, rates = np.arange(count), np.reshape(rates, (-1, 1))
-    probabilities = (comb(tests, k) * rates**k * (1.0 - rates) ** np.maximum(tests - k, 0)).mean(0)
-    return np.append(probabilities, max(1.0 - probabilities.sum(), 0.0))
-
-
-def _renewals(above: np.ndarray, count: int, tests: int) -> np.ndarray:
-    """Return the distribution of the number of answers, if each redraws the threshold's noise."""
-    waits = np.arange(tests)[:, None]
-    waiting = ((1 - above) ** waits * above).mean(-1)  # by tests to the first answer
-    reached = np.zeros(tests + 1)
-    reached[0] = 1.0
-    at_least = [1.0]
-    for _ in range(count):
-        reached = np.convolve(reached, np.append(0.0, waiting))[: tests + 1]
-        at_least.append(float(reached.sum()))
-    return -np.diff(at_least, append=0.0)
-
-
 def _loss(sensitivity: float, scale: float) -> float:
     return float(sensitivity / scale) if scale > 0 else math.inf
-
-
-def _laplace_quantile(probability: np.ndarray) -> np.ndarray:
-    centred = probability - 0.5
-    return np.sign(centred) * -np.log1p(-2.0 * np.abs(centred))
-
-
-def _laplace_tail(x: np.ndarray) -> np.ndarray:
-    """Return the probability that a Laplace variable of scale 1 exceeds x."""
-    far = np.exp(-np.abs(x)) / 2.0
-    return np.where(x > 0, far, 1.0 - far)

@@ -42,7 +42,7 @@ from private_consensus.common.errors import arguments, require
 from .budget import Budget
 from .calibration import calibrate
 from .loss_distributions import Pair
-from .releases import MAX_COUNT, SAMPLINGS, Release, Sampling
+from .releases import MAX_COUNT, SAMPLINGS, PrivacyProfile, Release, Sampling
 
 MAX_BATCH = 10**4
 """Largest batch whose distribution of sizes is enumerated; bounds on epsilon need ms per size."""
@@ -221,7 +221,7 @@ class SampledNoise:
 
 
 @dataclass(frozen=True)
-class NoisedBatch:
+class NoisedBatch(PrivacyProfile):
     """Privacy profile of a noisy batch with known size, at one noise multiplier ``sigma``."""
 
     noise: SampledNoise
@@ -272,31 +272,6 @@ class NoisedBatch:
         losses = (loss / self.sigma for loss in self.noise.losses)
         rates = self.noise.rates.tolist()
         return tuple(zip(self.noise.batches.probabilities, rates, losses, strict=True))
-
-
-@dataclass(frozen=True)
-class SentInPart(NoisedBatch):
-    """Privacy profile of a noisy batch of which only some coordinates are sent.
-
-    Parameters
-    ----------
-    share : float
-        Smallest sent fraction of the coordinates, for a gradient that is equal in all coordinates.
-    missed : float
-        Probability that fewer coordinates are sent.
-    """
-
-    share: float = 1.0
-    missed: float = 0.0
-
-    def attained(self) -> tuple[tuple[float, float, float], ...]:
-        r"""Return weight, :math:`\gamma` and reduced :math:`\mu_s` of each size.
-
-        The reduction is the square root of ``share``. Batches of which fewer coordinates are sent
-        are not counted.
-        """
-        sent, factor = 1.0 - self.missed, math.sqrt(self.share)
-        return tuple((p * sent, rate, mu * factor) for p, rate, mu in super().attained())
 
 
 def noisy_mean(batches: Batches, records: int, *, sampling: str = "fixed_size") -> SampledNoise:

@@ -6,15 +6,49 @@ the objective. Approximate minimisers change by at least that, minus :math:`2\be
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import comb
 
+from private_consensus.common.errors import require
 from private_consensus.privacy import Release
-from private_consensus.privacy.releases import RandomCount
-from private_consensus.privacy.sparse_vector import capped_binomial, least_answers
+from private_consensus.privacy.releases import PrivacyProfile
 
 COARSE_SOLVER = "the error of the solver, 2 beta, may exceed the change by one record"
+CELLS = 2000
+"""Number of cells of the threshold's noise."""
+
+
+@dataclass(frozen=True)
+class RandomCount(PrivacyProfile):
+    r"""Gaussian releases of one :math:`\mu` whose random number K is observed.
+
+    K is independent of the data. It describes an attack: no upper bound is known.
+
+    Parameters
+    ----------
+    mu : float
+        Loss parameter of a single release.
+    probabilities : tuple of float
+        Probabilities of K = 0, 1, ...
+    """
+
+    mu: float
+    probabilities: tuple[float, ...]
+
+    def __post_init__(self):
+        total = sum(self.probabilities)
+        require(abs(total - 1) < 1e-6, "probabilities", total, "probabilities with sum 1")
+
+    def mu_if_sampled(self) -> float:
+        r"""Return the :math:`\mu` of a single release, 0 if K is always 0."""
+        return self.mu if any(self.probabilities[1:]) else 0.0
+
+    def attained(self) -> tuple[tuple[float, float, float], ...]:
+        r"""Return the loss distribution; K releases are one release with :math:`\sqrt K\mu`."""
+        counted = enumerate(self.probabilities)
+        return tuple((p, 1.0, float(np.sqrt(k)) * self.mu) for k, p in counted if p > 0)
 
 
 def _shift(algorithm, problem, network) -> float | None:
@@ -97,6 +131,80 @@ def _tested_messages(algorithm, problem, network, horizon, releases):
         note=COARSE_SOLVER,
     )
     return [replace(releases[0], attack=attack), *releases[1:]]
+
+
+def least_answers(
+    level: float,
+    threshold_scale: float,
+    query_scale: float,
+    *,
+    count: int,
+    tests: int,
+    redrawn: str,
+) -> np.ndarray:
+    """Return a distribution that bounds the number of answers "above" from below.
+
+    It is stochastically at most the true one if all queries are 0 and the threshold is ``level``.
+    The threshold's noise is rounded up to the ends of :data:`CELLS` intervals of equal probability,
+    the last of which never gives "above".
+
+    Parameters
+    ----------
+    level : float
+        Threshold before noise.
+    threshold_scale, query_scale : float
+        Laplace scales of threshold and queries; 0 for no noise.
+    redrawn : {"once", "after_release", "each"}
+        When the threshold's noise is sampled, see :func:`.sparse_vector_release`.
+
+    Returns
+    -------
+    ndarray, shape (count + 1,)
+        Probabilities of 0, ..., ``count`` answers.
+    """
+    noise = _laplace_quantile(np.arange(1, CELLS) / CELLS)
+    thresholds = level + threshold_scale * noise
+    above = (
+        _laplace_tail(thresholds / query_scale)
+        if query_scale > 0
+        else (thresholds <= 0).astype(float)
+    )
+    above = np.append(above, 0.0)
+    if redrawn == "after_release":
+        return _renewals(above, count, tests)
+    rates = np.array([above.mean()]) if redrawn == "each" else above
+    return capped_binomial(rates, count, tests)
+
+
+def capped_binomial(rates: float | np.ndarray, count: int, tests: int) -> np.ndarray:
+    """Return the distribution of min(``count``, binomial), averaged over ``rates``."""
+    k, rates = np.arange(count), np.reshape(rates, (-1, 1))
+    probabilities = (comb(tests, k) * rates**k * (1.0 - rates) ** np.maximum(tests - k, 0)).mean(0)
+    return np.append(probabilities, max(1.0 - probabilities.sum(), 0.0))
+
+
+def _renewals(above: np.ndarray, count: int, tests: int) -> np.ndarray:
+    """Return the distribution of the number of answers, if each redraws the threshold's noise."""
+    waits = np.arange(tests)[:, None]
+    waiting = ((1 - above) ** waits * above).mean(-1)  # by tests to the first answer
+    reached = np.zeros(tests + 1)
+    reached[0] = 1.0
+    at_least = [1.0]
+    for _ in range(count):
+        reached = np.convolve(reached, np.append(0.0, waiting))[: tests + 1]
+        at_least.append(float(reached.sum()))
+    return -np.diff(at_least, append=0.0)
+
+
+def _laplace_quantile(probability: np.ndarray) -> np.ndarray:
+    centred = probability - 0.5
+    return np.sign(centred) * -np.log1p(-2.0 * np.abs(centred))
+
+
+def _laplace_tail(x: np.ndarray) -> np.ndarray:
+    """Return the probability that a Laplace variable of scale 1 exceeds x."""
+    far = np.exp(-np.abs(x)) / 2.0
+    return np.where(x > 0, far, 1.0 - far)
 
 
 ATTACKS = {

@@ -2,14 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
 
 from scipy.stats import binom
 
-from private_consensus.privacy.subsampling import NoisedBatch, SentInPart
+from private_consensus.privacy.subsampling import NoisedBatch
 
 MISSED = 1e-12
 """Probability that a round sends fewer coordinates than the attack assumes."""
+
+
+@dataclass(frozen=True)
+class SentInPart(NoisedBatch):
+    """Privacy profile of a noisy batch of which only some coordinates are sent.
+
+    Parameters
+    ----------
+    share : float
+        Smallest sent fraction of the coordinates, for a gradient that is equal in all coordinates.
+    missed : float
+        Probability that fewer coordinates are sent.
+    """
+
+    share: float = 1.0
+    missed: float = 0.0
+
+    def attained(self) -> tuple[tuple[float, float, float], ...]:
+        r"""Return weight, :math:`\gamma` and reduced :math:`\mu_s` of each size.
+
+        The reduction is the square root of ``share``. Batches of which fewer coordinates are sent
+        are not counted.
+        """
+        sent, factor = 1.0 - self.missed, math.sqrt(self.share)
+        return tuple((p * sent, rate, mu * factor) for p, rate, mu in super().attained())
 
 
 def _sent_in_part(algorithm, problem, network, horizon, releases):
