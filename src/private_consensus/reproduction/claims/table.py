@@ -94,8 +94,8 @@ def judge_all(
             # Variants of another sentence have tests of their own.
             reason = "" if variant.claim else claim.untestable or claim.untested
             tested_runs = rows_for(variant.tests, curves, none)
-            series = [series for test in variant.tests for series in test.all_series]
-            experiments = list(dict.fromkeys(each.experiment for each in series))
+            tested = [series.experiment for test in variant.tests for series in test.all_series]
+            experiments = list(dict.fromkeys(tested))
             sources = privacy.filter(pl.col("experiment").is_in(experiments))["source"]
             verdict = evaluate(variant.tests, tested_runs, privacy, deterministic=deterministic)
             rows.append(
