@@ -16,7 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from private_consensus.common.job_logging import read_usage, was_measured
+import polars as pl
+
 from private_consensus.common.spreadsheets import markdown_table
 
 from . import measuring
@@ -32,8 +33,10 @@ SMALL = 10.0
 def jobs(folder: Path) -> list[dict[str, Any]]:
     """Return all jobs of a run with wall and CPU time, in descending order of CPU time."""
     rows = []
-    for file in filter(was_measured, (folder / "timings").glob("*.tsv")):
-        usage = read_usage(file)
+    for file in (folder / "timings").glob("*.tsv"):
+        if not file.stat().st_size:  # the job has failed
+            continue
+        usage = pl.read_csv(file, separator="\t", glob=False).row(0, named=True)
         times = round(usage["s"], 1), round(usage["cpu_time"], 1), round(usage["max_rss"])
         rows.append(dict(zip(TITLES, (file.stem, *times), strict=True)))
     return sorted(rows, key=lambda row: (-row["CPU s"], row["job"]))

@@ -15,7 +15,6 @@ from typing import Any
 
 from .errors import Diverged, InvalidInput, shortened
 from .provenance import versions, write_text
-from .readable import readable
 from .secrets import RedactingFormatter, redacted
 
 MAX_SETTINGS = 500
@@ -83,16 +82,3 @@ def used() -> tuple[float, float]:
     ]
     seconds = sum(usage.ru_utime + usage.ru_stime for usage in usages)
     return seconds, max(usage.ru_maxrss for usage in usages) * _BYTES / 2**20
-
-
-def read_usage(path: str | Path) -> dict[str, float]:
-    """Read a file of :func:`measured` by column; raises the errors of :func:`.readable`."""
-    with readable(path):
-        titles, row = Path(path).read_text(encoding="utf-8").splitlines()
-        values = dict(zip(titles.split("\t"), map(float, row.split("\t")), strict=True))
-        return {title: values[title] for title in TITLES}
-
-
-def was_measured(path: Path) -> bool:
-    """Return True if a job has ended normally, so that its file of :func:`measured` has a row."""
-    return path.is_file() and path.stat().st_size > 0

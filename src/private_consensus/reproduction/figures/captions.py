@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-import numpy as np
 import polars as pl
 
 from private_consensus.common.symbols import typeset
 
 from ..results.numbers import REFUTED, UNPROVEN
-from .axes import Extent
 
 if TYPE_CHECKING:
     from .curves import Panel
@@ -54,12 +52,15 @@ def _clause(group: Sequence[str], titles: Sequence[str], panels: int) -> str:
 def coinciding_groups(panel: Panel) -> list[list[str]]:
     """Group the curves whose points are closer than the width of a line."""
     lines = {
-        str(name[0]): dict(zip(curve["x"], curve["dot"], strict=True))
+        str(name[0]): {
+            x: panel.y.place(dot)
+            for x, dot in curve.select("x", "dot").drop_nulls("dot").iter_rows()
+        }
         for name, curve in panel.points.group_by("curve", maintain_order=True)
     }
     groups: dict[str, list[str]] = {}
     for first, second in combinations(lines, 2):
-        if _close(lines[first], lines[second], panel.y):
+        if _close(lines[first], lines[second]):
             head = next((h for h, members in groups.items() if first in members), first)
             members = groups.setdefault(head, [head])
             if second not in members:
@@ -67,12 +68,8 @@ def coinciding_groups(panel: Panel) -> list[list[str]]:
     return list(groups.values())
 
 
-def _close(first: dict[float, float], second: dict[float, float], y: Extent) -> bool:
-    shared = [x for x in first if x in second and None not in (first[x], second[x])]
+def _close(first: dict[float, float], second: dict[float, float]) -> bool:
+    shared = first.keys() & second.keys()
     if len(shared) < max(2, 0.9 * min(len(first), len(second))):
         return False
-    a, b = np.array([[line[x] for x in shared] for line in (first, second)], float)
-    ends = np.array([y.low, y.high])
-    if y.log:
-        a, b, ends = np.log10(a), np.log10(b), np.log10(ends)
-    return bool(np.max(np.abs(a - b)) <= MAX_DISTANCE * (ends[1] - ends[0]))
+    return all(abs(first[x] - second[x]) <= MAX_DISTANCE for x in shared)
