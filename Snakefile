@@ -29,7 +29,7 @@ os.environ.update(
 )
 
 from private_consensus.reproduction.data.acquisition import Acquisition
-from private_consensus.common.errors import InvalidInput, nearest
+from private_consensus.common.errors import InvalidInput
 from private_consensus.reproduction.configuration.plan import load
 from private_consensus.reproduction.configuration.schema import read_yaml
 

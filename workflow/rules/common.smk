@@ -1,8 +1,6 @@
 """Functions of several rules. They use HOME, CONFIGURED, PLAN, CONFIG and SCALE of the Snakefile."""
 
 import json
-import os
-import re
 from functools import cache
 from itertools import count
 
@@ -10,6 +8,7 @@ from snakemake.logging import logger
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from private_consensus.common.provenance import code_hash, settings_hash
+from private_consensus.reproduction.configuration.plan import unknown_target
 
 SCRIPTS = HOME / "workflow" / "scripts"
 FIGURE_KINDS = ("pdf", "png", "svg")
@@ -88,19 +87,5 @@ def hashes_of_results():
 
 
 def suggest_target(wildcards):
-    """Exit with the file of a paper that is not listed, or with the most similar target."""
-    for file in sorted(f for c in CONFIGURED for f in c.glob("papers/**/*.yaml")):
-        is_listed = {file.stem, file.parent.name} & {*CONFIG.papers}
-        text = file.read_text(encoding="utf-8")
-        if not is_listed and re.search(rf"^  {wildcards.wrong}:", text, re.MULTILINE):
-            sys.exit(
-                f"{wildcards.wrong} is in {os.path.relpath(file)}, which `papers` in "
-                "config/config.yaml does not list"
-            )
     targets = [rule.name for rule in workflow.rules if rule.name != "wrong_target"]
-    suggestion = (
-        nearest(wildcards.wrong, targets) or "snakemake --list shows all targets"
-    )
-    sys.exit(
-        f"{wildcards.wrong}: not a figure, table, data set or other target; {suggestion}"
-    )
+    sys.exit(unknown_target(wildcards.wrong, targets, CONFIG.papers, CONFIGURED))

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from private_consensus.audits import universes
-from private_consensus.common.errors import InvalidInput, require
+from private_consensus.common.errors import InvalidInput, nearest, require
 from private_consensus.common.fields import validate
 from private_consensus.core import algorithms, lower_bounds, problems
 
@@ -270,6 +270,20 @@ def modules_of(algorithm_names: Collection[str], problem_names: Collection[str])
         *lower_bounds.modules_of(map(algorithms.load, algorithm_names)),
         *map(universes.module_name, problem_names),
     ]
+
+
+def unknown_target(
+    name: str, targets: Iterable[str], papers: Collection[str], folders: Iterable[Path]
+) -> str:
+    """Describe an unknown target: its file if ``papers`` omits it, or the most similar target."""
+    for file in sorted(file for folder in folders for file in folder.glob("papers/**/*.yaml")):
+        is_listed = file.stem in papers or file.parent.name in papers
+        text = file.read_text(encoding="utf-8")
+        if not is_listed and re.search(rf"^  {name}:", text, re.MULTILINE):
+            path = os.path.relpath(file)
+            return f"{name} is in {path}, which `papers` in config/config.yaml does not list"
+    suggestion = nearest(name, targets) or "snakemake --list shows all targets"
+    return f"{name}: not a figure, table, data set or other target; {suggestion}"
 
 
 def _wrong_cells(plan: Plan) -> Iterator[str]:
