@@ -21,10 +21,9 @@ import numpy as np
 from .compiling import inlined, uncounted
 
 ROUNDS = 13
-ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
+ROTATIONS = tuple(np.uint32(r) for r in (13, 15, 26, 6, 17, 29, 16, 24))
 PARITY = np.uint32(0x1BD11BDA)
 
-_R0, _R1, _R2, _R3, _R4, _R5, _R6, _R7 = (np.uint32(r) for r in ROTATIONS)
 _ONE, _WORD = np.uint32(1), np.uint32(32)
 _MANTISSA, _EXPONENT = np.int32(0x3F3504F3), np.int32(23)  # sqrt(1/2), where mantissas begin
 _ZERO, _UNIT, _MINUS_TWO, _DOUBLE = (np.float32(v) for v in (0.0, 1.0, -2.0, 2.0))
@@ -56,41 +55,22 @@ _L0, _L1, _L2, _L3, _L4, _L5, _L6, _L7 = _logarithm_polynomial(7)
 # --- Compiled -------------------------------------------------------------------------------------
 
 
-# Sums of 32-bit integers have 64 bits in numba; the conversions keep vectors of 32-bit numbers.
+def _threefry(k0, k1, x, y):
+    key = (k0, k1, np.uint32(PARITY ^ k0 ^ k1))
+    # Sums of 32-bit integers have 64 bits in numba; the conversions keep vectors of 32-bit numbers.
+    x, y = np.uint32(x + k0), np.uint32(y + k1)
+    for i in range(ROUNDS):
+        rotation = ROTATIONS[i % 8]
+        x = np.uint32(x + y)
+        y = np.uint32(((y << rotation) | (y >> np.uint32(_WORD - rotation))) ^ x)
+        if i % 4 == 3:
+            j = i // 4 + 1
+            x, y = np.uint32(x + key[j % 3]), np.uint32(y + key[(j + 1) % 3] + np.uint32(j))
+    return x, y
 
 
-@inlined
-def _mixed(x, y, rotation):
-    x = np.uint32(x + y)
-    return x, np.uint32(((y << rotation) | (y >> (_WORD - rotation))) ^ x)
-
-
-@inlined
-def _add_key(x, y, first, second, count):
-    return np.uint32(x + first), np.uint32(y + second + np.uint32(count))
-
-
-@inlined
-def threefry_words(k0, k1, x, y):
-    """Compute two words from a key (k0, k1) and a counter (x, y)."""
-    k2 = np.uint32(PARITY ^ k0 ^ k1)
-    x, y = _add_key(x, y, k0, k1, 0)
-    x, y = _mixed(x, y, _R0)
-    x, y = _mixed(x, y, _R1)
-    x, y = _mixed(x, y, _R2)
-    x, y = _mixed(x, y, _R3)
-    x, y = _add_key(x, y, k1, k2, 1)
-    x, y = _mixed(x, y, _R4)
-    x, y = _mixed(x, y, _R5)
-    x, y = _mixed(x, y, _R6)
-    x, y = _mixed(x, y, _R7)
-    x, y = _add_key(x, y, k2, k0, 2)
-    x, y = _mixed(x, y, _R0)
-    x, y = _mixed(x, y, _R1)
-    x, y = _mixed(x, y, _R2)
-    x, y = _mixed(x, y, _R3)
-    x, y = _add_key(x, y, k0, k1, 3)
-    return _mixed(x, y, _R4)
+threefry_words = inlined(_threefry)
+"""Compiled function that computes two words from a key (k0, k1) and a counter (x, y)."""
 
 
 @inlined
@@ -163,17 +143,7 @@ def fill_uniforms(k0, k1, x, start, first, second):
 
 def threefry(keys: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Compute two words from keys, [..., 2], and counters (x, y), broadcast together."""
-    k0, k1 = np.uint32(keys[..., 0]), np.uint32(keys[..., 1])
-    key = (k0, k1, PARITY ^ k0 ^ k1)
-    x, y = x + k0, y + k1
-    for i in range(ROUNDS):
-        rotation = np.uint32(ROTATIONS[i % 8])
-        x = x + y
-        y = ((y << rotation) | (y >> (np.uint32(32) - rotation))) ^ x
-        if i % 4 == 3:
-            j = i // 4 + 1
-            x, y = x + key[j % 3], y + (key[(j + 1) % 3] + np.uint32(j))
-    return x, y
+    return _threefry(np.uint32(keys[..., 0]), np.uint32(keys[..., 1]), x, y)
 
 
 def normals(keys: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
