@@ -146,7 +146,8 @@ def remark(row: Row, labels: Mapping[str, str]) -> str:
         runs = f"verdict of {row['theorems']}; the runs alone: {row['verdict_unadjusted']}"
         return "; ".join(filter(None, [runs, *_restrictions(row, labels)]))
     if row["verdict"] in (UNTESTED, UNTESTABLE):
-        return row.get("untestable_because") or "no measurement could decide the claim"
+        # The readings of the claim have the same reason.
+        return row["untestable_because"] if row["is_primary"] else ""
     readings = row.get("readings") or ""
     same = f"by reading: {readings}" if readings else ""
     clauses = [_equal(row)]
