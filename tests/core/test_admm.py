@@ -61,10 +61,10 @@ def test_without_noise_every_agent_reaches_the_pooled_optimum_on_any_graph(strea
 def test_the_published_sign_of_the_dual_update_diverges(problem, network, streams):
     """With the corrected sign, the iteration converges from the same start."""
     at = run(LocallyPrivateADMM(dual="literal"), problem, network, streams, 120)
-    grown = [problem.log_distance(at[t]["released"]).mean() for t in (40, 80, 120)]
+    grown = [problem.measure("log_distance", at[t]["released"]).mean() for t in (40, 80, 120)]
     assert grown[0] + 5 < grown[1] and grown[1] + 5 < grown[2]
     at = run(LocallyPrivateADMM(), problem, network, streams, 120)
-    fell = [problem.log_distance(at[t]["released"]).mean() for t in (40, 80, 120)]
+    fell = [problem.measure("log_distance", at[t]["released"]).mean() for t in (40, 80, 120)]
     assert fell[0] - 1 > fell[1] > fell[2] + 1
 
 

@@ -252,7 +252,7 @@ def test_gradient_descent_aggregates_equal_a_per_agent_loop(problem, streams, gr
 def test_gradient_descent_with_slowly_decaying_steps_reaches_the_optimum(streams, problem, network):
     slow = DecentralizedGradientDescent(eta=0.5, decay=0.99)
     last = run(slow, problem, network, streams, 900)[900]["released"]
-    assert problem.log_distance(last).mean() < -9
+    assert problem.measure("log_distance", last).mean() < -9
 
 
 def test_theorem_3_4_descent_follows_its_recursion_with_or_without_secret_sharing(problem, streams):

@@ -538,17 +538,13 @@ class SecureSum(Gaussian):
         require(self.agents == problem.n_agents, "SecureSum", actual, expected)
         return super().units(problem, streams)
 
-    def at_sum(self, t):
-        """Return the noise scale of the sum in iteration t."""
-        return self.at(self.scale, t) * np.sqrt(self.agents)
-
     @property
     def factor(self):
         return 1.0 / np.sqrt(self.agents)
 
     def change(self, query, recorded, t):
         difference = recorded.evidence.sum(-2, keepdims=True) - query.sum(-2, keepdims=True)
-        return difference / self.at_sum(t)
+        return difference / (self.at(self.scale, t) * np.sqrt(self.agents))
 
 
 @dataclass(frozen=True)

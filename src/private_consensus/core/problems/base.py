@@ -457,10 +457,7 @@ class Problem(ABC):
         """
         copied = object.__new__(type(self))
         for field in fields(self):
-            if field.init:
-                vars(copied)[field.name] = changes.get(field.name, getattr(self, field.name))
-            elif callable(field.default_factory):  # a cache, which starts empty
-                vars(copied)[field.name] = field.default_factory()
+            vars(copied)[field.name] = changes.get(field.name, getattr(self, field.name))
         return copied
 
     @classmethod

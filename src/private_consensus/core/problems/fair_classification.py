@@ -11,7 +11,7 @@ Each run has its own training and test set, or one of ``splits`` pairs of sets.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
@@ -75,7 +75,6 @@ class FairLogisticRegression(Problem):
     protected: np.ndarray
     test: np.ndarray
     columns: Callable[..., np.ndarray]
-    _latest: dict = field(default_factory=dict, init=False, repr=False)
 
     run_fields: ClassVar[tuple[str, ...]] = ("test",)
 
@@ -185,19 +184,6 @@ class FairLogisticRegression(Problem):
         )
         return gradient[..., None, :]
 
-    def objective(self, x: np.ndarray) -> np.ndarray:
-        r"""Compute the objective without its constant, :math:`\bar f(w) - n \ln 2`.
-
-        The models ``x`` have shape (..., 1, dim), the result has shape (...).
-        """
-        coefficients, w = self.coefficients, x[..., 0, :]
-        quadratic_term = np.vecdot(w, np.matvec(coefficients.quadratic, w))
-        return (
-            quadratic_term
-            + np.vecdot(coefficients.linear, w)
-            + np.abs(np.vecdot(coefficients.covariance, w))
-        )
-
     @cached_property
     def _members(self) -> np.ndarray:
         """Indicators of the groups of the test rows; shape (runs, test rows, groups)."""
@@ -208,6 +194,11 @@ class FairLogisticRegression(Problem):
     def sizes(self) -> np.ndarray:
         """Number of test rows per run, protected attribute and label; shape (runs, 2, 2)."""
         return self._members.sum(1).astype(float).reshape(-1, 2, 2)
+
+    @cached_property
+    def _latest(self) -> dict[str, np.ndarray]:
+        """Models and result of the last call of :meth:`positives`."""
+        return {}
 
     def positives(self, x: np.ndarray) -> np.ndarray:
         """Count the test rows that are predicted positive; shape (..., runs, 2, 2), as ``sizes``.

@@ -422,7 +422,4 @@ class LogisticRegression(Problem):
         r"""Bound :math:`C_1 \ge \|\nabla f_i\|_1` on the l1 norm of gradients over the box."""
         return self.weight * self.records * np.sqrt(self.dim) + self.ridge * self.box * self.dim
 
-    excess = metrics.excess
-    misclassified = metrics.misclassified
-    log_distance = metrics.log_distance
     metrics = metrics.METRICS
