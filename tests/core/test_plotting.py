@@ -48,8 +48,8 @@ def validated(specification):
 
 
 def values_of(specification) -> list[dict]:
-    """Return the plotted points: the largest data set of the specification."""
-    return max(specification["datasets"].values(), key=len)
+    """Return the plotted points of the only panel."""
+    return specification["concat"][0]["data"]["values"]
 
 
 def encodings(specification, channel: str) -> list[dict]:

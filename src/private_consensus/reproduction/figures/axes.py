@@ -43,9 +43,10 @@ class Extent:
     above: bool = False
     below: bool = False
 
-    def at(self, fraction: float) -> float:
-        """Return the value at a fraction of the length of the axis; below 0 or above 1, the value
-        is beyond its ends.
+    def at(self, fraction: Any) -> Any:
+        """Return the value at a fraction (a number or an expression) of the length of the axis.
+
+        Below 0 or above 1, the value is beyond the ends of the axis.
         """
         if self.log:
             return 10 ** (log10(self.low) + fraction * (log10(self.high) - log10(self.low)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import log10
 from typing import Any
 
 import polars as pl
@@ -15,7 +14,7 @@ from private_consensus.common.symbols import typeset
 from .axes import STRIP, Extent, common, extent
 from .captions import coinciding, marks
 from .figure_styles import Look, Styles, curve_styles, with_names
-from .theme import HEIGHT, WIDTH, field, finish, named_data
+from .theme import HEIGHT, WIDTH, field, finish
 
 MOST_POINTS = 200
 """Largest number of points per curve; longer curves are thinned evenly."""
@@ -83,7 +82,7 @@ def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> dict[str, Any
     chart: dict[str, Any] = {"concat": charts, "columns": columns, "spacing": spacing}
     if not is_shared:
         chart["resolve"] = {"scale": {"color": "independent", "strokeDash": "independent"}}
-    return finish(named_data(chart), figure["title"], numbers["source"][0], *notes)
+    return finish(chart, figure["title"], numbers["source"][0], *notes)
 
 
 def legend_of(names: Sequence[str], width: float) -> dict[str, Any]:
@@ -166,12 +165,10 @@ def marked_beyond(points: pl.DataFrame, y: Extent) -> pl.DataFrame:
     off = points.filter(pl.col("place") != ON)["curve"].unique(maintain_order=True).to_list()
     lines = {name: (i + 1) / (len(off) + 1) for i, name in enumerate(off)}
     line = pl.col("curve").replace_strict(lines, default=None, return_dtype=pl.Float64)
-    length = log10(y.high / y.low) if y.log else y.high - y.low
-    up, down = STRIP * length * line, STRIP * length * (line - 1.0)
-    ends = (y.high * 10**up, y.low * 10**down) if y.log else (y.high + up, y.low + down)
+    above, below = y.at(1 + STRIP * line), y.at(STRIP * (line - 1))
     position = pl.col("place")
     return points.with_columns(
-        beyond=pl.when(position == ABOVE).then(ends[0]).when(position == BELOW).then(ends[1])
+        beyond=pl.when(position == ABOVE).then(above).when(position == BELOW).then(below)
     )
 
 
@@ -197,10 +194,10 @@ def panel_chart(
         return field("curve", "nominal", legend=legend, scale=scale)
 
     colours, dashes = zip(*looks.values(), strict=True)
-    base, data = {"x": x, "color": by_curve(colours)}, _columns(points)
+    base = {"x": x, "color": by_curve(colours)}
 
     def layer(mark: dict[str, Any], **channels: Any) -> dict[str, Any]:
-        return {"data": data, "mark": mark, "encoding": {**base, **channels}}
+        return {"mark": mark, "encoding": {**base, **channels}}
 
     layers = [
         *_strips(panel),
@@ -224,11 +221,16 @@ def panel_chart(
                 shape=field("place", "nominal", legend=None, scale=shapes),
             )
         )
-    title = {"text": typeset(spec["title"]), "frame": "group"}
-    return {"layer": layers, "width": size[0], "height": size[1], "title": title}
+    return {
+        "title": {"text": typeset(spec["title"]), "frame": "group"},
+        "width": size[0],
+        "height": size[1],
+        "data": {"values": _drawn(points).to_dicts()},
+        "layer": layers,
+    }
 
 
-def _columns(points: pl.DataFrame) -> pl.DataFrame:
+def _drawn(points: pl.DataFrame) -> pl.DataFrame:
     beyond = ["dot", "beyond", "place"] if _leaves_axis(points) else []
     position = pl.coalesce("dot", "beyond").alias("y")
     return points.select("curve", "x", position, "low", "high", *beyond)
@@ -249,7 +251,7 @@ def _strips(panel: Panel) -> list[dict[str, Any]]:
     strips = [(y.high, top)] * y.above + [(bottom, y.low)] * y.below
     return [
         {
-            "data": pl.DataFrame({"from": [low], "to": [high]}),
+            "data": {"values": [{"from": low, "to": high}]},
             "mark": {"type": "rect", "color": "#F0F0F0"},
             "encoding": {
                 "y": field("from", scale=y.scale()), "y2": {"field": "to"},
