@@ -5,14 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from private_consensus.audits.auditing import secret_root
 from private_consensus.audits.examples import example_names
 from private_consensus.audits.execution import execute
 from private_consensus.audits.lower_bounds import lower_bound_by_replay, shifts_of
-from private_consensus.audits.search import Search
+from private_consensus.audits.search import Search, streams_of
 from private_consensus.core.algorithms.local_training import LocalTraining
 from private_consensus.core.lower_bounds import attack_on, lower_bound_of
-from private_consensus.core.randomness import Streams
 from private_consensus.privacy import account
 from worlds import world
 
@@ -121,7 +119,7 @@ def stated_losses(noisy, problem, network, horizon):
 
 def executed_losses(noisy, problem, network, horizon):
     """Yield the losses that a pair reaches, per release of the first mechanism."""
-    streams = Streams(secret_root(0, 0), (0,))
+    streams = streams_of(0, 0)
     for pair in Search(noisy, problem, network, horizon, PAIRS, 0).neighbours():
         recorded = execute(noisy, pair.first, network, horizon, streams)
         replay = execute(noisy, pair.second, network, horizon, streams, recorded.releases)

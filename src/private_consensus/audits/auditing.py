@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from copy import copy
 from dataclasses import replace
@@ -16,7 +15,6 @@ from private_consensus.core.claims import claims_of, epsilon_by_formula
 from private_consensus.core.handlers import require_own_streams
 from private_consensus.core.networks import Network
 from private_consensus.core.problems import Problem
-from private_consensus.core.randomness import Streams
 from private_consensus.core.simulation import Setting, calibrated
 from private_consensus.privacy import Budget, Relation, account
 from private_consensus.privacy.mechanisms import CLOSED_SET, Mechanism
@@ -35,7 +33,7 @@ from .result import (
     UNDERSTATED,
     AuditResult,
 )
-from .search import Distant, Pair, Search, has_streams
+from .search import Distant, Pair, Search, has_streams, streams_of
 from .workers import Worker, two_workers
 
 PAIRS, WORK, SMALL_DATA = (20, 200), 30_000, 1000
@@ -216,8 +214,7 @@ def audit_calibrated(
     def executed(
         number: int, data: Any, releases: Any = None, push: Any = None, source: Any = None
     ) -> Execution:
-        streams = Streams(secret_root(seed, number), (0,))
-        world = algorithm, data, network, horizon, streams
+        world = algorithm, data, network, horizon, streams_of(seed, number)
         with np.errstate(all="ignore"):
             execution = execute(*world, releases, push)
             if source is not None:
@@ -402,12 +399,6 @@ def _has_guarantee(mechanism: Mechanism, horizon: int) -> bool:
     """Return True if all losses are finite and proven."""
     is_finite = all(np.isfinite(mechanism.loss(t)).all() for t in range(1, horizon + 1))
     return is_finite and all(release.proven for release in mechanism.releases(horizon))
-
-
-def secret_root(seed: int, number: int) -> int:
-    """Return a root of streams that no literal seed reaches, so that own noise cannot equal it."""
-    digest = hashlib.sha256(f"noise of audits {seed}, pair {number}".encode()).digest()
-    return int.from_bytes(digest[:16], "little")
 
 
 def _graph_text(network: Network) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from inspect import signature
 from itertools import chain, cycle, repeat
@@ -10,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from private_consensus.core.networks import Network
+from private_consensus.core.randomness import Streams
+from private_consensus.privacy.mechanism_sampled import OnBatches
 
 from .universes import STYLES, Background, Record, Universe, module_of, selected
 
@@ -95,6 +98,15 @@ def has_streams(problem: Any) -> bool:
     return hasattr(problem, "data")
 
 
+def streams_of(seed: int, number: int) -> Streams:
+    """Return the random streams of a pair, which no literal seed reaches.
+
+    Noise of an algorithm's own generator cannot equal that of its mechanisms.
+    """
+    digest = hashlib.sha256(f"noise of audits {seed}, pair {number}".encode()).digest()
+    return Streams(int.from_bytes(digest[:16], "little"), (0,))
+
+
 class Search:
     """Proposals of pairs: extreme and random records first, then a climb of the loss.
 
@@ -124,7 +136,9 @@ class Search:
         seed: int,
     ):
         self.algorithm, self.problem, self.network = algorithm, problem, network
-        self.horizon, self.count = horizon, pairs
+        self.horizon, self.count, self.seed = horizon, pairs, seed
+        declared = algorithm.mechanisms(problem, network, horizon)
+        self.sampled = [m for m in declared.values() if isinstance(m, OnBatches)]
         self.rng = np.random.default_rng([seed, 0xA0D17])
         self.best: tuple[float, Proposal] | None = None
 
@@ -145,7 +159,12 @@ class Search:
         proposals = self._proposals(universe)
         for number in range(self.count):
             turn, place = divmod(number, len(KINDS))
-            yield self._of_kind(KINDS[place], 2 * turn + place // 4, universe, proposals)
+            pair = self._of_kind(KINDS[place], 2 * turn + place // 4, universe, proposals)
+            if self.sampled and isinstance(pair, Pair) and number % 2 == 0:
+                agent, index = self._in_batch(number)
+                proposal = pair.proposal._replace(agent=agent, index=index)
+                pair = self._pair(universe, proposal)._replace(push=pair.push)
+            yield pair
 
     def neighbours(self) -> Iterator[Pair]:
         """Yield the pairs of neighbouring data sets."""
@@ -163,6 +182,16 @@ class Search:
         if kind == "attracted" and universe.opposites(SMALL_ANGLE):
             return self._pair(universe, self._attracted(universe, next(proposals), number // 2))
         return self._pair(universe, next(proposals))
+
+    def _in_batch(self, number: int) -> tuple[int, int]:
+        """Return the agent and the index of a record of the smallest batch that a pair samples."""
+        mechanism, *_ = self.sampled
+        units = mechanism.units(self.problem, streams_of(self.seed, number))
+        used = [mechanism.public(next(units)) for _ in range(max(1, self.horizon - 1))]
+        sizes = np.stack([batch.sizes[0, 0] for batch in used])
+        t, agent = np.unravel_index(np.where(sizes > 0, sizes, np.inf).argmin(), sizes.shape)
+        is_first = self.problem.rows_of(0)[agent] == used[t].rows[0, agent, 0]
+        return int(agent), int(is_first.argmax())
 
     def _pair(self, universe: Universe, proposal: Proposal) -> Pair:
         agent, index = proposal.agent, proposal.index
@@ -186,13 +215,13 @@ class Search:
         opposite = opposites[number % len(opposites)]
         text = f"opposite records of agent {proposal.agent}, outputs far from 0"
         proposal = proposal._replace(first=opposite.first, second=opposite.second, text=text)
-        vector, turn = FAR_MODEL * opposite.direction, number // len(opposites)
-        push = self._push(universe, vector, proposal.agent, turn)
+        vector = FAR_MODEL * opposite.direction
+        push = self._push(universe, vector, proposal.agent, number)
         return self._pair(universe, proposal)._replace(push=push)
 
     def _push(self, universe: Universe, vector: np.ndarray, agent: int, number: int) -> Push:
         """Return a vector of all agents, with the signs of a number."""
-        signs = np.full(universe.n_agents, (-1.0) ** number)
+        signs = np.full(universe.n_agents, (-1.0) ** (number + number // 2))
         if number // 2 % 2:
             # With opposite signs, mixing changes the models of all agents.
             signs[np.arange(len(signs)) != agent] *= -1
