@@ -30,7 +30,8 @@ above in NumPy and float64, and takes 25 times as long.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from collections import namedtuple
 
 import numpy as np
 
@@ -160,60 +161,51 @@ def counter_offsets(dim: int, samples: int) -> np.ndarray:
     return (i << _DIRECTION_BITS) | j
 
 
-class _TwoPointScratch(NamedTuple):
-    """Flat scratch arrays of a thread, padded to whole vectors along each axis."""
-
-    G: np.ndarray  # [P, P]
-    used: np.ndarray  # [J]: 1; 0 for padding directions
-    n: np.ndarray  # [J]: of one coordinate
-    m: np.ndarray  # [P, J]; 0 for padding directions
-    sizes: np.ndarray  # [P, J]: |m|
-    signs: np.ndarray  # [P, J]: sign of m
-    scaled: np.ndarray  # [P, J]: 2 n u/v with the sign of m, and |m|
-    middle: np.ndarray  # [P, J]: u n + v m / 2
-    rows: np.ndarray  # [J, P]: m
-    middle_products: np.ndarray  # [J]: m' middle
-    curved_products: np.ndarray  # [J]: m' G middle
-    above: np.ndarray  # [P]: for larger b/v, all directions are on its side of the kink
-    below: np.ndarray  # [P]: the same for smaller b/v
-    moments: np.ndarray  # [P, P]: sum of m m'
-    linear_sum: np.ndarray  # [P]: sum of m m' middle
-    curved_sum: np.ndarray  # [P]: sum of m m' G middle
-    b: np.ndarray  # [P, S]; float64
-    single: np.ndarray  # [P, S]: b in float32
+SCRATCH = {
+    "G": "pP",
+    "used": "J",  # 1; 0 for padding directions
+    "n": "J",  # of one coordinate
+    "m": "PJ",  # 0 for padding directions
+    "sizes": "PJ",  # |m|
+    "signs": "PJ",  # sign of m
+    "scaled": "PJ",  # 2 n u/v with the sign of m, and |m|
+    "middle": "PJ",  # u n + v m / 2
+    "rows": "JP",  # m
+    "middle_products": "J",  # m' middle
+    "curved_products": "J",  # m' G middle
+    "above": "P",  # for larger b/v, all directions are on its side of the kink
+    "below": "P",  # the same for smaller b/v
+    "moments": "PP",  # sum of m m'
+    "linear_sum": "P",  # sum of m m' middle
+    "curved_sum": "P",  # sum of m m' G middle
+    "b": "pS",  # in float64
+    "single": "pS",  # b in float32
     # For the settings in one vector:
-    slope: np.ndarray  # [P, LANES]
-    side: np.ndarray  # [P, LANES]: 1 or -1; 0 if directions are on both sides
-    is_mixed: np.ndarray  # [P]: 1 if any setting has directions on both sides, else 0
-    mixed_offsets: np.ndarray  # [P]: offsets of coordinates that have them in any setting
-    shift: np.ndarray  # [P, LANES]: 2 b/v of these coordinates
-    weight: np.ndarray  # [P, LANES]: penalty of these coordinates if the side is 0, else 0
-    quotient: np.ndarray  # [J, LANES]: sum over these coordinates
-    total: np.ndarray  # [LANES]: sum over the directions
+    "slope": "pL",
+    "side": "pL",  # 1 or -1; 0 if directions are on both sides
+    "is_mixed": "p",  # 1 if any setting has directions on both sides, else 0
+    "mixed_offsets": "p",  # offsets of coordinates that have them in any setting; integers
+    "shift": "pL",  # 2 b/v of these coordinates
+    "weight": "pL",  # penalty of these coordinates if the side is 0, else 0
+    "quotient": "JL",  # sum over these coordinates
+    "total": "L",  # sum over the directions
+}
+"""Flat scratch arrays of a thread, and their axes: coordinates p, settings S, and, padded to whole
+vectors, coordinates P, directions J and the settings L of one vector."""
+
+_TwoPointScratch = namedtuple("_TwoPointScratch", SCRATCH)
 
 
 def _scratch(settings: int, dim: int, samples: int) -> _TwoPointScratch:
-    lanes, columns = _round_up(samples, 2 * LANES), _round_up(dim, LANES)
-    used = aligned(lanes)
-    used[:samples] = 1.0
-    return _TwoPointScratch(
-        aligned(dim * columns),
-        used,
-        aligned(lanes),
-        *(aligned(columns * lanes) for _ in range(6)),
-        *(aligned(lanes) for _ in range(2)),
-        *(aligned(columns) for _ in range(2)),
-        aligned(columns * columns),
-        *(aligned(columns) for _ in range(2)),
-        aligned(dim * settings, np.float64),
-        aligned(dim * settings),
-        *(aligned(dim * LANES) for _ in range(2)),
-        aligned(dim),
-        aligned(dim, np.int64),
-        *(aligned(dim * LANES) for _ in range(2)),
-        aligned(lanes * LANES),
-        aligned(LANES),
-    )
+    lengths = {"p": dim, "S": settings, "P": _round_up(dim, LANES), "L": LANES}
+    lengths["J"] = _round_up(samples, 2 * LANES)
+    types = {"b": np.float64, "mixed_offsets": np.int64}
+    arrays = {
+        name: aligned(math.prod(lengths[axis] for axis in axes), types.get(name, np.float32))
+        for name, axes in SCRATCH.items()
+    }
+    arrays["used"][:samples] = 1.0
+    return _TwoPointScratch(**arrays)
 
 
 def _round_up(number: int, multiple: int) -> int:
@@ -244,10 +236,10 @@ def _solve_runs(
                 step_factor = 1.0 / (samples * np.sqrt(t))
                 for l in range(0, settings, LANES):
                     # Arrays are arguments of their own, since numba counts references in tuples.
-                    _advance(
-                        scratch, q, h, penalty, length, used, l, inverse, step_factor,
-                        samples, dim,
-                    )  # fmt: skip
+                    kinks = _slopes(scratch, q, h, penalty, used, l, inverse, dim)
+                    if kinks:
+                        _quotients(scratch, penalty, l, samples, dim, inverse)
+                    _descend(scratch, h, length, l, step_factor, samples, dim, kinks)
                 if ends[t]:
                     for l in range(settings):
                         if loops[l] == t:
@@ -348,15 +340,6 @@ def _sum_curved_products(scratch, dim):
 
 
 @inlined
-def _advance(scratch, q, h, penalty, length, used, l, inverse, step_factor, samples, dim):
-    """Take one step of the settings in one vector."""
-    kinks = _slopes(scratch, q, h, penalty, used, l, inverse, dim)
-    if kinks:
-        _quotients(scratch, penalty, l, samples, dim, inverse)
-    _descend(scratch, h, length, l, step_factor, samples, dim, kinks)
-
-
-@inlined
 def _slopes(scratch, q, h, penalty, used, l, inverse, dim):
     """Compute the gradient at b of the quadratic part and of the penalty away from kinks.
 
@@ -427,7 +410,9 @@ def _descend(scratch, h, length, l, step_factor, samples, dim, kinks):
     lanes, columns, settings = scratch.middle_products.size, scratch.linear_sum.size, h.size
     curvature = load(h, l)
     for i in range(dim):
-        total = _direction_terms(scratch, curvature, i)
+        # Terms of the quotient that depend on the directions only.
+        linear_sum = load_everywhere(scratch.linear_sum, i)
+        total = curvature * linear_sum + load_everywhere(scratch.curved_sum, i)
         for k in range(dim):
             moment = load_everywhere(scratch.moments, k * columns + i)
             total = total + load(scratch.slope, k * LANES) * moment
@@ -440,13 +425,6 @@ def _descend(scratch, h, length, l, step_factor, samples, dim, kinks):
         end = begin + LANES
         b, single = scratch.b[begin:end], scratch.single[begin:end]
         _step(b, single, scratch.total, length[l : l + LANES], step_factor)
-
-
-@inlined
-def _direction_terms(scratch, curvature, i):
-    """Return the sum of m times those terms of the quotient that depend on the directions only."""
-    linear_sum = load_everywhere(scratch.linear_sum, i)
-    return curvature * linear_sum + load_everywhere(scratch.curved_sum, i)
 
 
 @uncounted
