@@ -77,7 +77,7 @@ def experiment(key: str, spec: Row, scale: str) -> dict[str, object]:
     reduced = spec["smoke"] if scale == "smoke" else None
     shared = {name: spec[name] for name in SHARED if spec.get(name)}
     shared |= {"smoke": reduced} if reduced else {}
-    settings = yaml.safe_dump(_stated(shared), sort_keys=False, allow_unicode=True)
+    settings = yaml.safe_dump(_stated(shared), sort_keys=False, default_flow_style=None)
     return {**spec, "name": key, "settings": settings, "is_reduced": bool(reduced)}
 
 
