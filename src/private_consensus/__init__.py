@@ -13,6 +13,7 @@ for any function whose noise comes from :func:`gaussian`, :func:`laplace` or :fu
 ``__init__.pyi`` has the types of all names.
 """
 
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -55,7 +56,10 @@ def __getattr__(name: str) -> Any:
         return import_module(f".{_MODULES[name]}", __name__)
     if name in _OBJECTS:
         return getattr(import_module(f".{_OBJECTS[name]}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    message = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(
+        message, name=name, obj=sys.modules[__name__]
+    )  # a traceback suggests names
 
 
 def __dir__() -> list[str]:

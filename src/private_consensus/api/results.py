@@ -305,7 +305,7 @@ def simulate(
     Diverged
         At the first value that is not finite; a note names the largest stable step size.
     """
-    arguments.instance("algorithm", algorithm, Algorithm, "an Algorithm")
+    arguments.instance("algorithm", algorithm, Algorithm, "an Algorithm object, no class")
     arguments.instance("budget", budget, Budget, "a Budget")
     horizon = arguments.whole("horizon", horizon, 1, MAX_HORIZON)
     runs = arguments.whole("runs", runs, 1, MAX_RUNS)

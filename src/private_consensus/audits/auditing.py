@@ -95,7 +95,7 @@ def audit(
     InvalidInput
         For invalid arguments, or a problem without known neighbours.
     """
-    arguments.instance("algorithm", algorithm, Algorithm, "an Algorithm")
+    arguments.instance("algorithm", algorithm, Algorithm, "an Algorithm object, no class")
     arguments.instance("problem", problem, Problem, "a Problem")
     arguments.instance("network", network, Network, "a Network")
     arguments.instance("budget", budget, Budget, "a Budget")

@@ -172,7 +172,7 @@ def observe(
     InvalidInput
         For invalid arguments.
     """
-    arguments.instance("algorithm", algorithm, Algorithm, "an Algorithm")
+    arguments.instance("algorithm", algorithm, Algorithm, "an Algorithm object, no class")
     arguments.instance("problem", problem, Problem, "a Problem")
     arguments.instance("network", network, Network, "a Network")
     arguments.instance("budget", budget, Budget, "a Budget")
