@@ -90,6 +90,10 @@ class FunctionRecord:
         return np.array(output)
 
 
+VARIABLES = "variables outside of the function"
+"""Effect that executions in one process need not share, such as a number of calls."""
+
+
 class _Difference(Exception):
     """The releases of a replay differ from those of the recorded execution."""
 
@@ -312,7 +316,11 @@ def _audited(
     recorded: list[_Outcome] = process.call(0, None)
     facts: dict[str, Any] = {"delta": delta, "agents": 1, "iterations": 1, "graph": "no graph"}
     records = [outcome.handler for outcome in recorded]
-    declared = {r.name: m for record in records for r, m in zip_releases(record)}
+    declared = {
+        release.name: mechanism
+        for record in records
+        for release, mechanism in zip(record.recorded, record.mechanisms, strict=True)
+    }
     refusal = recorded[0].refusal or refused_declaration(declared, 1)
     if refusal:
         return AuditResult(REFUSED, refusal, **facts)
@@ -351,11 +359,6 @@ def _audited(
     return AuditResult(NOT_CONTRADICTED, notes=tuple(unattained(reached)), **facts)
 
 
-def zip_releases(record: FunctionRecord) -> Iterable[tuple[Recorded, Mechanism]]:
-    """Return the releases of an execution with their mechanisms."""
-    return zip(record.recorded, record.mechanisms, strict=True)
-
-
 def _leak(first: _Outcome, second: _Outcome, is_repeated: bool) -> str:
     if first.refusal or (first.error and second.error):
         return ""
@@ -368,16 +371,12 @@ def _leak(first: _Outcome, second: _Outcome, is_repeated: bool) -> str:
         return "the number of releases depends on the data"
     if first.value != second.value:
         return "the returned value depends on the data beside the mechanisms"
-    # Variables may count the calls in one process.
     names = [
         name
         for name, effect in first.effects.items()
         if effect != second.effects[name] and not (is_repeated and name == VARIABLES)
     ]
     return f"the following depend on the data: {', '.join(names)}" if names else ""
-
-
-VARIABLES = "variables outside of the function"
 
 
 def _outcome(function: Callable[[Any], Any], data: Any, handler: FunctionRecord) -> _Outcome:
