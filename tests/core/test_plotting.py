@@ -119,6 +119,7 @@ def test_infinite_values_lie_in_a_strip_above_the_axis(domain, log):
 
 def repairs(**changes):
     row = {"experiment": "e_fig1", "algorithm": "a", "quantity": "released", "metric": "error",
+           "delta": None,
            "published": "a.literal", "value_published": 0.1, "epsilon_published": float("inf"),
            "epsilon_claimed": 1.0, "corrected": "a.repaired", "value_corrected": 0.4,
            "epsilon_corrected": 0.5}  # fmt: skip

@@ -5,14 +5,20 @@ The audit of every algorithm tests that released values depend on data through m
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import polars as pl
 import pytest
 
 from private_consensus import algorithms
 from private_consensus.audits.examples import complete, logistic_regression
+from private_consensus.common import yamls
 from private_consensus.common.errors import InvalidInput
 from private_consensus.privacy import Budget
-from private_consensus.reproduction.audits.repairs import QUANTITIES
+from private_consensus.reproduction.audits.repairs import QUANTITIES, SIDES, compared, last_means
+
+CONFIG = Path(__file__).parents[2] / "config"
 
 
 @pytest.mark.parametrize("name", ["admm", "dgd", "logistic"])
@@ -100,3 +106,34 @@ def test_experiments_with_internal_quantities_also_measure_released_quantities(p
                 if is_internal(quantity)
             }
             assert quantities & {*QUANTITIES, *sent - {"internal"}}, name
+
+
+def test_each_pair_of_published_and_corrected_variants_occurs_in_one_experiment(plan):
+    experiments = [experiment.algorithms for experiment in plan.experiments.values()]
+    for pair in yamls.read(CONFIG / "repairs.yaml"):
+        sides = [pair[side].split(".") for side in SIDES]
+        assert any(
+            all(variant in algorithms.get(name, {}) for name, variant in sides)
+            for algorithms in experiments
+        ), pair
+
+
+def test_a_comparison_of_variants_keeps_values_of_delta_apart():
+    pairs = [{"published": "a.old", "corrected": "a.new"}]
+    runs = pl.DataFrame(
+        {
+            "experiment": "e", "algorithm": "a", "variant": variant, "run": run, "t": 1,
+            "quantity": "released", "metric": "error", "delta": delta, "value": delta + run,
+        }
+        for variant in ("old", "new") for delta in (0.1, 0.2) for run in (0, 1)
+    )  # fmt: skip
+    privacy = runs.filter(run=0).select(
+        "experiment", "algorithm", "variant", "delta", epsilon_accountant=1 / pl.col("delta"),
+        epsilon_claimed=1.0, proven=True,
+    )  # fmt: skip
+    rows = compared(pairs, last_means(pairs, runs), privacy).sort("delta")
+    np.testing.assert_allclose(rows["value_corrected"], [0.6, 0.7])
+    np.testing.assert_allclose(rows["epsilon_corrected"], [10.0, 5.0])
+    without = runs.filter(delta=0.1).drop("delta")
+    rows = compared(pairs, last_means(pairs, without), privacy.filter(delta=0.1))
+    np.testing.assert_allclose(rows["epsilon_published"], [10.0])

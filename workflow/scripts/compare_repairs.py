@@ -17,9 +17,9 @@ from private_consensus.reproduction.results.files import (
 
 SCHEMA = {
     "experiment": pl.String, "algorithm": pl.String, "quantity": pl.String, "metric": pl.String,
-    "published": pl.String, "value_published": pl.Float64, "epsilon_published": pl.Float64,
-    "epsilon_claimed": pl.Float64, "corrected": pl.String, "value_corrected": pl.Float64,
-    "epsilon_corrected": pl.Float64,
+    "delta": pl.Float64, "published": pl.String, "value_published": pl.Float64,
+    "epsilon_published": pl.Float64, "epsilon_claimed": pl.Float64, "corrected": pl.String,
+    "value_corrected": pl.Float64, "epsilon_corrected": pl.Float64,
 }  # fmt: skip
 
 pairs = snakemake.params.settings

@@ -12,7 +12,7 @@ QUANTITIES = ("consensus", "released")
 no utility of a private method."""
 NOT_AXES = {
     "experiment", "algorithm", "variant", "interpretation", "run", "t", "quantity", "metric",
-    "value", "source", "steps", "delta",
+    "value", "source", "steps",
 }  # fmt: skip
 """Columns of runs that are not axes of an experiment."""
 SIDES = ("published", "corrected")
@@ -53,10 +53,15 @@ def compared(pairs: Pairs, means: pl.DataFrame, privacy: pl.DataFrame) -> pl.Dat
     The measure is the first one that both variants have, and the epsilons are the accountant's, for
     the same setting. A pair has an optional filter ``where``.
     """
+    if "delta" not in means.columns:
+        means = means.with_columns(delta=pl.lit(None, pl.Float64))
     axes = [column for column in means.columns if column not in {*NOT_AXES, "name"}]
     keys = ["experiment", *axes]
+    # Every guarantee has a delta, which is an axis only in experiments whose runs have one.
+    has_axis = pl.col("experiment").is_in(means.drop_nulls("delta")["experiment"].to_list())
+    by_setting = privacy.with_columns(delta=pl.when(has_axis).then("delta"))
     accounted = pl.col("epsilon_accountant").max()
-    epsilons = privacy.group_by("algorithm", "variant", *keys).agg(
+    epsilons = by_setting.group_by("algorithm", "variant", *keys).agg(
         accounted=pl.when(pl.col("proven").all()).then(accounted).otherwise(float("inf")),
         claimed=pl.col("epsilon_claimed").max(),
     )
@@ -85,7 +90,7 @@ def _pair_rows(pair: Mapping[str, Any], settings: pl.DataFrame, keys: list[str])
     measure = pl.col("quantity", "metric")
     is_first = pl.all_horizontal(measure == measure.first().over("experiment"))
     return both.filter(is_first).select(
-        "experiment", "algorithm", "quantity", "metric",
+        "experiment", "algorithm", "quantity", "metric", "delta",
         published="name", value_published="value", epsilon_published="accounted",
         epsilon_claimed="claimed_corrected", corrected="name_corrected",
         value_corrected="value_corrected", epsilon_corrected="accounted_corrected",

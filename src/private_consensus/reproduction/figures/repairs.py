@@ -96,7 +96,8 @@ def _position(epsilon: float, x: Extent) -> float:
 def _utility(row: Mapping[str, Any]) -> str:
     metric = row["metric"].removeprefix("own_").replace("_", " ")
     before, after = (_number(row[f"value_{side}"]) for side in SIDES)
-    return f"{metric} {before} → {after}, claimed ε = {_number(row['epsilon_claimed'])}"
+    delta = f", δ = {_number(row['delta'])}" if row["delta"] else ""
+    return f"{metric} {before} → {after}, claimed ε = {_number(row['epsilon_claimed'])}{delta}"
 
 
 def _number(value: float) -> str:
