@@ -18,7 +18,7 @@ params, files, out = snakemake.params, snakemake.input, snakemake.output
 with job_logging(snakemake.log[0], params.settings, snakemake.log.usage):
     privacy = read_all(files.privacy)
     comparison.require_private(privacy)
-    prepared = {data.name: data for data in map(Prepared.load, files.prepared)}
+    prepared = {data.card["preparation"]: data for data in map(Prepared.load, files.prepared)}
     public = [row for cell in params.settings for row in comparison.baselines(cell, prepared)]
     titles = {name: algorithm_title(name) for name in algorithms.names()} | params.titles
     runs = comparison.compared(read_all(files.runs), pl.DataFrame(public), titles)

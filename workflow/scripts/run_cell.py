@@ -16,7 +16,7 @@ from private_consensus.reproduction.results.files import (
 log = snakemake.log
 with job_logging(log[0], snakemake.params.settings, log.usage), limited_threads(snakemake.threads):
     loaded = [Prepared.load(path) for path in snakemake.input.prepared]
-    prepared = {data.name: data for data in loaded}
+    prepared = {data.card["preparation"]: data for data in loaded}
     runs, privacy = run_cell(
         snakemake.params.settings,
         prepared,
