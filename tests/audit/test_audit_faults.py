@@ -527,6 +527,13 @@ class PrivateCalibration(Averaging):
         return replace(self, sigma=1.0 + float(np.linalg.norm(problem.means[0, 0])))
 
 
+class CalibrationOfTheLargest(Averaging):
+    """Other agents have an equal maximum, so that one record alone changes nothing."""
+
+    def calibrate(self, budget, problem, network, horizon):
+        return replace(self, sigma=100.0 + float(np.round(np.abs(problem.means).max())))
+
+
 class SmallClaim(Averaging):
     def claimed_epsilon(self, delta, problem, network, horizon):
         return 1e-4
@@ -535,7 +542,8 @@ class SmallClaim(Averaging):
 @pytest.mark.parametrize(
     ("algorithm", "verdict", "reason"),
     [
-        (PrivateCalibration(), "leaks", "calibrate sets 'sigma' from records of agent"),
+        (PrivateCalibration(), "leaks", "calibrate sets 'sigma' from records"),
+        (CalibrationOfTheLargest(), "leaks", "calibrate sets 'sigma' from records"),
         (Averaging(sigma=0.2), "understated", "claimed is 0.1"),
         (SmallClaim(sigma=100.0), "understated", "claimed is 0.0001"),
         (Averaging(sigma=100.0), "not contradicted", ""),

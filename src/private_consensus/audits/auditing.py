@@ -42,7 +42,7 @@ all pairs that decides between them, and the number of values of an agent above 
 """
 ATTAINED = 0.99
 """Smallest ratio of cost and declared loss that counts as attained."""
-CALIBRATED = 6
+CALIBRATED = 4
 """Number of pairs of data sets for which the calibration is repeated."""
 AUDITED = (Relation("record", "replace"), Relation("agent", "replace"))
 """Neighbouring relations of the proposed pairs, except for data that arrive over time."""
@@ -128,17 +128,18 @@ def _calibration_leak(algorithm, problem, network, budget, horizon: int, seed: i
     They have equal values on both data sets.
     """
     declared = set(algorithm.needs) & set(problem.from_data)
-    for pair in Search(algorithm, problem, network, horizon, CALIBRATED, seed).neighbours():
+    search = Search(algorithm, problem, network, horizon, CALIBRATED, seed)
+    for one, other, text in search.ends():
         try:
             first, second = (
                 parameters(algorithm.calibrate(budget, data, network, horizon))
-                for data in (pair.first, with_values_of(pair.first, pair.second, declared))
+                for data in (one, with_values_of(one, other, declared))
             )
         except (ArithmeticError, InvalidInput):
             continue
         for name in first:
             if freeze(first[name]) != freeze(second[name]):
-                return f"calibrate sets {name!r} from records of agent {pair.agent} ({pair.text})"
+                return f"calibrate sets {name!r} from records ({text})"
     return ""
 
 

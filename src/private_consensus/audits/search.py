@@ -152,10 +152,10 @@ class Search:
             for _ in range(self.count):
                 yield Pair(*next(moved))
             return
-        if hasattr(self.problem, "neighbours"):
+        universe = self.universe()
+        if universe is None:
             yield from self._stated()
             return
-        universe = module_of(self.problem).UNIVERSE(self.problem)
         proposals = self._proposals(universe)
         for number in range(self.count):
             turn, place = divmod(number, len(KINDS))
@@ -165,6 +165,22 @@ class Search:
                 proposal = pair.proposal._replace(agent=agent, index=index)
                 pair = self._pair(universe, proposal)._replace(push=pair.push)
             yield pair
+
+    def universe(self) -> Universe | None:
+        """Return the records that a guarantee covers; None for streams, or stated neighbours."""
+        if has_streams(self.problem) or hasattr(self.problem, "neighbours"):
+            return None
+        return module_of(self.problem).UNIVERSE(self.problem)
+
+    def ends(self) -> Iterator[tuple[Any, Any, str]]:
+        """Yield pairs of data sets, which differ in all records if possible, and their texts."""
+        universe = self.universe()
+        if universe is None:
+            yield from ((pair.first, pair.second, pair.text) for pair in self.neighbours())
+            return
+        for number in range(self.count):
+            pair = self._distant(universe, number)
+            yield pair.between(0), pair.between(int(np.prod(pair.shape))), pair.text
 
     def neighbours(self) -> Iterator[Pair]:
         """Yield the pairs of neighbouring data sets."""
