@@ -10,9 +10,12 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from pickle import PicklingError
 from typing import Any
 
 from numba.core.registry import cpu_target
+
+from private_consensus.common.errors import InvalidInput
 
 
 class Worker:
@@ -33,7 +36,11 @@ class Worker:
 
     def submit(self, *arguments: Any) -> None:
         """Send the arguments of a task."""
-        self.connection.send(arguments)
+        try:
+            self.connection.send(arguments)
+        except (AttributeError, TypeError, PicklingError) as error:
+            expected = "data that pickle can send to a process, with functions of a module only"
+            raise InvalidInput("data of an audit", str(error), expected) from error
 
     def result(self) -> Any:
         """Return the result of the earliest task that has not been returned.

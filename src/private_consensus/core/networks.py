@@ -513,7 +513,8 @@ def build(
     streams : Streams
         Random streams of the runs; random graphs come from the stream ``graph``.
     name : str
-        Graph family, a key of :data:`GRAPHS`, or ``single`` for one agent without edges.
+        Graph family: ``complete``, ``ring``, ``path``, ``star``, ``grid``, ``edges`` (given),
+        ``erdos_renyi``, ``random_edges``, ``random_regular``; ``single`` for one agent.
     agents : int
         Number of agents.
     weights : {"laplacian", "metropolis"}

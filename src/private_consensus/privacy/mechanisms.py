@@ -522,8 +522,8 @@ class SecureSum(Gaussian):
     Parameters
     ----------
     agents : int
-        Number N of agents, each of which adds noise of ``scale``; the sum has scale
-        :math:`\sqrt N` times as large.
+        Number N of agents, each of which adds noise of ``scale`` to its query, before the mean;
+        the sensitivity is that of a query. The sum has scale :math:`\sqrt N` times as large.
     """
 
     agents: int = 1
