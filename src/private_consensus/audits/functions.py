@@ -421,7 +421,7 @@ def _outcome(function: Callable[[Any], Any], data: Any, handler: FunctionRecord)
 
 
 def _variables(function: Any) -> dict[str, Any]:
-    """Return frozen variables that the code of a function, and functions that it calls, name."""
+    """Return frozen variables that a function, or a function or class that it uses, names."""
     variables: dict[str, Any] = {}
     pending, visited = [function], set()
     while pending:
@@ -431,6 +431,15 @@ def _variables(function: Any) -> dict[str, Any]:
         elif isinstance(called, MethodType):
             variables["self"] = freeze(called.__self__)
             pending.append(called.__func__)
+        elif isinstance(called, type) and called not in visited:
+            visited.add(called)
+            attributes = vars(called).items()
+            pending += [v for _, v in attributes if isinstance(v, FunctionType)]
+            variables |= {
+                f"{called.__qualname__}.{key}": freeze(value)
+                for key, value in attributes
+                if not (hasattr(value, "__get__") or key.startswith("__"))
+            }
         elif isinstance(called, FunctionType) and called not in visited:
             visited.add(called)
             name, named = called.__qualname__, getclosurevars(called)
