@@ -425,27 +425,27 @@ def _variables(function: Any) -> dict[str, Any]:
     variables: dict[str, Any] = {}
     pending, visited = [function], set()
     while pending:
-        called = pending.pop()
-        if isinstance(called, partial):
-            pending.append(called.func)
-        elif isinstance(called, MethodType):
-            variables["self"] = freeze(called.__self__)
-            pending.append(called.__func__)
-        elif isinstance(called, type) and called not in visited:
-            visited.add(called)
-            attributes = vars(called).items()
+        callee = pending.pop()
+        if isinstance(callee, partial):
+            pending.append(callee.func)
+        elif isinstance(callee, MethodType):
+            variables["self"] = freeze(callee.__self__)
+            pending.append(callee.__func__)
+        elif isinstance(callee, type) and callee not in visited:
+            visited.add(callee)
+            attributes = vars(callee).items()
             pending += [v for _, v in attributes if isinstance(v, FunctionType)]
             variables |= {
-                f"{called.__qualname__}.{key}": freeze(value)
+                f"{callee.__qualname__}.{key}": freeze(value)
                 for key, value in attributes
                 if not (hasattr(value, "__get__") or key.startswith("__"))
             }
-        elif isinstance(called, FunctionType) and called not in visited:
-            visited.add(called)
-            name, named = called.__qualname__, getclosurevars(called)
-            outside = {**named.globals, **named.nonlocals, **vars(called)}
-            values = [*outside.items(), *enumerate(called.__defaults__ or ())]
-            pending += [v for _, v in values if getattr(v, "__module__", "") == called.__module__]
+        elif isinstance(callee, FunctionType) and callee not in visited:
+            visited.add(callee)
+            name, named = callee.__qualname__, getclosurevars(callee)
+            outside = {**named.globals, **named.nonlocals, **vars(callee)}
+            values = [*outside.items(), *enumerate(callee.__defaults__ or ())]
+            pending += [v for _, v in values if getattr(v, "__module__", "") == callee.__module__]
             variables |= {
                 f"{name}.{key}": freeze(value)
                 for key, value in values
