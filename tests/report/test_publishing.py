@@ -46,6 +46,8 @@ def run(results, run_folder):
     write_result(pl.DataFrame(paper_results.claims), run_folder / "claims.parquet")
     write_result(pl.DataFrame(paper_results.privacy), run_folder / "privacy.parquet")
     (run_folder / "audit").mkdir(exist_ok=True)
+    (run_folder / "timings").mkdir(exist_ok=True)
+    (run_folder / "timings" / "first_fig1.dgd.tsv").write_text("s\tcpu_time\n1.5\t1.0\n")
     write_result(pl.DataFrame(AUDITED), run_folder / "audit" / "audits.parquet")
     return paper_results, run_folder
 
@@ -66,6 +68,7 @@ def test_reference_results_are_complete_and_record_their_provenance(reference):
     assert pl.read_csv(reference / "audit" / "audits.csv").to_dict(as_series=False) == AUDITED
     assert manifest["data"][0]["checksum"] == "ab" * 32
     assert manifest["missing papers"] == []
+    assert manifest["wall seconds"] == {"first_fig1.dgd": 1.5}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Build the manifest of the reference: commit, versions, seed, data and machine."""
+"""Build the manifest of the reference: commit, versions, seed, data, machine, wall times."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ def manifest(
     results: Results,
     config: Mapping[str, Any],
     *,
+    seconds: Mapping[str, float],
     missing: Iterable[str],
     stamped: Iterable[str],
     files: Mapping[str, str],
@@ -34,6 +35,8 @@ def manifest(
 
     Parameters
     ----------
+    seconds : mapping
+        Name of each job to its wall seconds.
     missing : iterable of str
         Papers that are intentionally absent.
     stamped : iterable of str
@@ -55,8 +58,18 @@ def manifest(
             path: {key: stamp[key] for key in STAMP if key in stamp}
             for path, stamp in sorted(stamps.items())
         },
+        "wall seconds": dict(seconds),
         "sha256": dict(sorted(files.items())),
     }
+
+
+def wall_seconds(folder: Path) -> dict[str, float]:
+    """Return the wall seconds of each job, by which later runs order their jobs."""
+    seconds = {}
+    for file in sorted(folder.glob("*.tsv")):
+        titles, cells = (line.split("\t") for line in file.read_text("utf-8").splitlines())
+        seconds[file.stem] = round(float(dict(zip(titles, cells, strict=True))["s"]), 2)
+    return seconds
 
 
 def machine() -> dict[str, object]:

@@ -19,7 +19,7 @@ from private_consensus.report.views import scorecard, verdicts
 from private_consensus.reproduction.figures.drawings import png_of, small_svg
 from private_consensus.reproduction.results.files import rows_of
 
-from .manifest import manifest
+from .manifest import manifest, wall_seconds
 
 MAX_BYTES = 25_000_000
 """Largest size of the folder of reference results."""
@@ -65,8 +65,9 @@ def publish(
             shutil.copytree(results.comparison, new / "comparison")
         files = [path for path in new.rglob("*") if path.is_file()]
         content = manifest(
-            results, config, missing=missing, stamped=stamped, files=checksums(files, new)
-        )
+            results, config, seconds=wall_seconds(run / "timings"), missing=missing,
+            stamped=stamped, files=checksums(files, new),
+        )  # fmt: skip
         write_json(new / "manifest.json", content)
         size = sum(path.stat().st_size for path in files)
         expected = f"at most {MAX_BYTES} bytes in all"
