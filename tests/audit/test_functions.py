@@ -1,5 +1,6 @@
 """Test audits of functions of a data set."""
 
+import itertools
 import os
 import random
 import warnings
@@ -144,6 +145,14 @@ def kept_in_a_class(data):
     return Statistics.noisy_mean(data)
 
 
+NUMBERS = itertools.count()
+
+
+def numbered(data):
+    next(NUMBERS)
+    return noisy_mean(data)
+
+
 def exact_mean(data):
     return pc.exact(data.mean(), "a test")
 
@@ -174,6 +183,7 @@ def exact_mean(data):
         (kept_mean, "leaks", "variables outside"),
         (kept_in_a_class, "leaks", "variables outside"),
         (kept_output, "not contradicted", ""),
+        (numbered, "not contradicted", ""),
         (late_values, "leaks", "returned value"),
         (attribute_of_an_array, "leaks", "returned value"),
         (repeated_until_close, "leaks", "number of releases"),
@@ -184,6 +194,16 @@ def exact_mean(data):
 def test_a_function_is_audited_by_its_noise_calls(function, verdict, reason):
     result = pc.audit_function(function, DATA, NEIGHBOURS, delta=1e-5)
     assert result.verdict == verdict and reason in result.reason, result
+
+
+def test_epsilon_is_the_largest_of_executions_whose_releases_depend_on_outputs():
+    def until_positive(data):
+        while pc.gaussian(data.mean(), 1 / 3, 1.0) < 0.5:
+            pass
+
+    result = pc.audit_function(until_positive, DATA, NEIGHBOURS, delta=1e-5)
+    single = pc.account([pc.Release("gaussian", 1 / 3, 1.0)], 1e-5).epsilon
+    assert result.epsilon > 1.2 * single and "depend on earlier outputs" in result.notes[0]
 
 
 def test_written_files_and_environment_variables_of_the_data_are_leaks(tmp_path):

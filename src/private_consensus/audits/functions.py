@@ -12,7 +12,7 @@ import builtins
 import io
 import os
 import random
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, redirect_stderr, redirect_stdout
 from contextvars import ContextVar
 from copy import deepcopy
@@ -90,6 +90,11 @@ class FunctionRecord:
         return np.array(output)
 
 
+ADAPTIVE = (
+    "the releases depend on earlier outputs: epsilon is the largest of the executions, "
+    "and other outputs may cost more"
+)
+"""Note on a function of which no execution states the epsilon of all."""
 VARIABLES = "variables outside of the function"
 """Effect that executions in one process need not share, such as a number of calls."""
 
@@ -287,7 +292,6 @@ def audit_function(
     arguments.function("function", function)
     data_sets = [data, *neighbours]
     require(len(data_sets) > 1, "neighbours", neighbours, "at least one data set")
-    frozen = freeze(data)
 
     def executed(number: int, records: list[FunctionRecord] | None) -> list[_Outcome]:
         handlers = [
@@ -304,6 +308,7 @@ def audit_function(
     except EOFError:
         text = "the process that executes the function ended"
         return AuditResult(NOT_EXECUTED, text, delta=delta)
+    frozen = freeze(data)
     equal = [number for number, other in enumerate(data_sets[1:], 1) if freeze(other) == frozen]
     note = f"equal to the data set: neighbours {', '.join(map(str, equal))}"
     return replace(result, notes=(*result.notes, note)) if equal else result
@@ -324,7 +329,9 @@ def _audited(
     refusal = recorded[0].refusal or refused_declaration(declared, 1)
     if refusal:
         return AuditResult(REFUSED, refusal, **facts)
-    facts["epsilon"] = account(records[0].releases, delta).epsilon
+    epsilons = [account(record.releases, delta).epsilon for record in records]
+    facts["epsilon"] = max(epsilons)
+    notes = (ADAPTIVE,) if min(epsilons) < max(epsilons) else ()
     reached, excess = dict.fromkeys(declared, 0.0), Excess()
     for number in range(count):
         if number == 0:
@@ -356,7 +363,7 @@ def _audited(
         has_exact = any(isinstance(m, Exact) for m in declared.values())
         reason = "a value is released without noise" if has_exact else NO_DELTA
         return AuditResult(NO_GUARANTEE, reason, **facts)
-    return AuditResult(NOT_CONTRADICTED, notes=tuple(unattained(reached)), **facts)
+    return AuditResult(NOT_CONTRADICTED, notes=(*notes, *unattained(reached)), **facts)
 
 
 def _leak(first: _Outcome, second: _Outcome, is_repeated: bool) -> str:
@@ -449,7 +456,7 @@ def _variables(function: Any) -> dict[str, Any]:
             variables |= {
                 f"{name}.{key}": freeze(value)
                 for key, value in values
-                if not (callable(value) or isinstance(value, ModuleType))
+                if not (callable(value) or isinstance(value, ModuleType | Iterator))
             }
     return variables
 
