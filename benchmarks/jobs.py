@@ -33,7 +33,7 @@ SMALL = 10.0
 def jobs(folder: Path) -> list[dict[str, Any]]:
     """Return all jobs of a run with wall and CPU time, in descending order of CPU time."""
     rows = []
-    for file in (folder / "timings").glob("*.tsv"):
+    for file in (folder / "logs").glob("*.tsv"):
         if not file.stat().st_size:  # the job has failed
             continue
         usage = pl.read_csv(file, separator="\t", glob=False).row(0, named=True)

@@ -46,8 +46,8 @@ def run(results, run_folder):
     write_result(pl.DataFrame(paper_results.claims), run_folder / "claims.parquet")
     write_result(pl.DataFrame(paper_results.privacy), run_folder / "privacy.parquet")
     (run_folder / "audit").mkdir(exist_ok=True)
-    (run_folder / "timings").mkdir(exist_ok=True)
-    (run_folder / "timings" / "first_fig1.dgd.tsv").write_text("s\tcpu_time\n1.5\t1.0\n")
+    (run_folder / "logs").mkdir(exist_ok=True)
+    (run_folder / "logs" / "first_fig1.dgd.tsv").write_text("s\tcpu_time\n1.5\t1.0\n")
     write_result(pl.DataFrame(AUDITED), run_folder / "audit" / "audits.parquet")
     return paper_results, run_folder
 

@@ -62,7 +62,7 @@ def test_a_figure_can_be_requested_by_its_name(run_folder):
         assert (run_folder / f"results/smoke/figures/{FIGURE}.{kind}").stat().st_size > 500
     assert (run_folder / f"results/smoke/data/{FIGURE}.parquet").exists()
     assert (run_folder / f"results/smoke/logs/{FIGURE}.gradient_descent.log").read_text().strip()
-    assert (run_folder / f"results/smoke/timings/{FIGURE}.gradient_descent.tsv").exists()
+    assert (run_folder / f"results/smoke/logs/{FIGURE}.gradient_descent.tsv").exists()
     assert not (run_folder / "results/smoke/figures/showkatbakhsh_fig1.svg").exists()
 
 
@@ -218,7 +218,7 @@ def interrupted(folder: Path, *targets: str, runs: int) -> None:
 
 
 def results_in(folder: Path) -> dict[str, bytes]:
-    """Return the result files of the study, without timings, logs and target files."""
+    """Return the result files of the study, without logs and target files."""
     kinds = ("runs", "privacy", "claims", "audit", "data", "figures")
     files = [f for kind in kinds for f in (folder / "results/smoke" / kind).rglob("*.*")]
     return {str(f.relative_to(folder)): f.read_bytes() for f in files}

@@ -29,33 +29,19 @@ rule audit_settings:
         rows="results/{scale}/audit/settings/{experiment}.parquet",
     log:
         "results/{scale}/logs/audit.{experiment}.log",
-        usage="results/{scale}/timings/audit.{experiment}.tsv",
     priority: longest_first("audit.{experiment}")
     conda:
         "../envs/jobs.yml"
     params:
-        settings=lambda w: {
-            **PLAN.audits.options_at(w.scale),
-            "entries": AUDITED[w.experiment],
-            "cells": [
-                PLAN.cell(w.experiment, algorithm)
-                for algorithm in PLAN.audited_algorithms(w.experiment)
-            ],
-        },
+        settings=audited_settings,
         code=code_of_audited,
-    message:
-        "Audit settings of {wildcards.experiment}"
     script:
         "../scripts/audit_settings.py"
 
 
 rule audit:
     input:
-        runs=lambda w: cell_files(
-            "runs",
-            [cell for cell in PLAN.cells() if cell[1] in AUDIT_EXPERIMENTS],
-            w.scale,
-        ),
+        runs=lambda w: cell_files("runs", PLAN.cells(*AUDIT_EXPERIMENTS), w.scale),
         settings=expand(
             "results/{{scale}}/audit/settings/{experiment}.parquet",
             experiment=AUDITED,
@@ -64,18 +50,11 @@ rule audit:
         audits="results/{scale}/audit/audits.parquet",
     log:
         "results/{scale}/logs/audit.log",
-        usage="results/{scale}/timings/audit.tsv",
-    priority: HIGHEST_PRIORITY
     conda:
         "../envs/jobs.yml"
     params:
-        settings=lambda w: {
-            "pairs": PLAN.audits.pairs[w.scale],
-            "level": PLAN.audits.level,
-        },
+        settings={"pairs": PLAN.audits.pairs[SCALE], "level": PLAN.audits.level},
         code=lambda w: code_of("audit.py", *LOADED_BY_NAME),
-    message:
-        "Audits of small examples"
     script:
         "../scripts/audit.py"
 
@@ -83,17 +62,13 @@ rule audit:
 rule compare_repairs:
     input:
         pairs=REPAIRS.as_posix(),
-        runs=lambda w: cell_files(
-            "runs", [cell for cell in PLAN.cells() if cell[1] in REPAIRED], w.scale
-        ),
+        runs=lambda w: cell_files("runs", PLAN.cells(*REPAIRED), w.scale),
         privacy="results/{scale}/privacy.parquet",
     output:
         **{kind: f"results/{{scale}}/audit/repairs.{kind}" for kind in FIGURE_KINDS},
         repairs="results/{scale}/audit/repairs.parquet",
     log:
         "results/{scale}/logs/repairs.log",
-        usage="results/{scale}/timings/repairs.tsv",
-    priority: HIGHEST_PRIORITY
     conda:
         "../envs/jobs.yml"
     params:
@@ -101,8 +76,6 @@ rule compare_repairs:
         code=lambda w: code_of(
             "compare_repairs.py", *map(algorithms.module_of, sorted(REPAIRED))
         ),
-    message:
-        "Compare published and corrected variants at equal epsilon"
     script:
         "../scripts/compare_repairs.py"
 
@@ -113,14 +86,11 @@ rule observers:
         rows=f"results/{SCALE}/audit/observers.parquet",
     log:
         f"results/{SCALE}/logs/observers.log",
-        usage=f"results/{SCALE}/timings/observers.tsv",
     priority: longest_first("observers")
     conda:
         "../envs/jobs.yml"
     params:
         settings=yamls.read(Path(HOME, "config", "observers.yaml")),
         code=lambda w: code_of("observers.py", *LOADED_BY_NAME),
-    message:
-        "Privacy loss to observers"
     script:
         "../scripts/observers.py"

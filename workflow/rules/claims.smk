@@ -11,7 +11,6 @@ rule judge_claims:
         claims="results/{scale}/claims/{paper}.parquet",
     log:
         "results/{scale}/logs/claims.{paper}.log",
-        usage="results/{scale}/timings/claims.{paper}.tsv",
     conda:
         "../envs/jobs.yml"
     params:
@@ -20,8 +19,6 @@ rule judge_claims:
             for name, claim in PLAN.claims(w.paper).items()
         },
         code=lambda w: code_of("judge_claims.py"),
-    message:
-        "Verdicts on claims of {wildcards.paper}"
     script:
         "../scripts/judge_claims.py"
 
@@ -38,8 +35,6 @@ rule gather:
         privacy="results/{scale}/privacy.parquet",
     log:
         "results/{scale}/logs/gather.log",
-        usage="results/{scale}/timings/gather.tsv",
-    priority: HIGHEST_PRIORITY
     localrule: True
     conda:
         "../envs/jobs.yml"

@@ -26,10 +26,10 @@ def print_one_line(record):
             event is not LogEvent.JOB_STARTED
             and record.msg != "Select jobs to execute..."
         )
+    named = {key: name for key, name in record.wildcards.items() if key != "scale"}
+    text = record.rule_msg or " ".join([record.rule_name, *named.values()])
     print(
-        f"{next(NUMBERS)} of {len(workflow.dag)}: {record.rule_msg or record.rule_name}",
-        file=sys.stderr,
-        flush=True,
+        f"{next(NUMBERS)} of {len(workflow.dag)}: {text}", file=sys.stderr, flush=True
     )
     return False
 

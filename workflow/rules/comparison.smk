@@ -20,7 +20,6 @@ if COMPARED:
             means=f"results/{SCALE}/comparison/means.parquet",
         log:
             f"results/{SCALE}/logs/comparison.log",
-            usage=f"results/{SCALE}/timings/comparison.tsv",
         params:
             # All methods of an experiment have the same data.
             settings=[

@@ -18,7 +18,6 @@ rule acquire:
         provenance="results/{scale}/raw/{dataset}.provenance.json",
     log:
         "results/{scale}/logs/acquire.{dataset}.log",
-        usage="results/{scale}/timings/acquire.{dataset}.tsv",
     wildcard_constraints:
         dataset="|".join(TABLES),
     priority: HIGHEST_PRIORITY
@@ -29,10 +28,8 @@ rule acquire:
     params:
         acquisition=ACQUISITION.to_dict(),
         seed=CONFIG.seed,
-        sources=lambda wildcards: fingerprint(wildcards.dataset),
-        code=lambda wildcards: code_of_data("acquire.py", wildcards.dataset),
-    message:
-        "Data set {wildcards.dataset}"
+        sources=lambda w: fingerprint(w.dataset),
+        code=lambda w: code_of_data("acquire.py", w.dataset),
     script:
         "../scripts/acquire.py"
 
@@ -47,31 +44,19 @@ use rule acquire as acquire_images with:
 
 rule prepare:
     input:
-        raw=lambda wildcards: "results/{scale}/raw/{file}".format(
-            scale=wildcards.scale, file=PREPARATIONS[wildcards.preparation].raw_file
-        ),
-        provenance=lambda wildcards: "results/{scale}/raw/{dataset}.provenance.json".format(
-            scale=wildcards.scale, dataset=PREPARATIONS[wildcards.preparation].dataset
-        ),
+        unpack(raw_files),
     output:
         prepared="results/{scale}/prepared/{preparation}.npz",
         card="results/{scale}/cards/{preparation}.json",
     log:
         "results/{scale}/logs/prepare.{preparation}.log",
-        usage="results/{scale}/timings/prepare.{preparation}.tsv",
     wildcard_constraints:
         preparation="|".join(PREPARATIONS),
     priority: HIGHEST_PRIORITY
     conda:
         "../envs/jobs.yml"
     params:
-        sources=lambda wildcards: fingerprint(
-            PREPARATIONS[wildcards.preparation].dataset
-        ),
-        code=lambda wildcards: code_of_data(
-            "prepare.py", PREPARATIONS[wildcards.preparation].dataset
-        ),
-    message:
-        "Prepare {wildcards.preparation}"
+        sources=lambda w: fingerprint(PREPARATIONS[w.preparation].dataset),
+        code=lambda w: code_of_data("prepare.py", PREPARATIONS[w.preparation].dataset),
     script:
         "../scripts/prepare.py"

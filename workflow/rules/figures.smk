@@ -19,7 +19,6 @@ rule draw_figure:
         pdf="results/{scale}/figures/{figure}.pdf",
     log:
         "results/{scale}/logs/figure.{figure}.log",
-        usage="results/{scale}/timings/figure.{figure}.tsv",
     wildcard_constraints:
         figure="|".join(PLAN.figures),
     conda:
@@ -31,7 +30,5 @@ rule draw_figure:
         # A lower resolution at the smoke scale saves a fifth of the time of dozens of small figures.
         png_scale=0.5 if SCALE == "smoke" else None,
         code=code_of_figure,
-    message:
-        "Figure {wildcards.figure}"
     script:
         "../scripts/draw_figure.py"

@@ -9,6 +9,17 @@ def code_of_audited(wildcards):
     return code_of("audit_settings.py", *PLAN.modules(wildcards.experiment, *audited))
 
 
+def audited_settings(wildcards):
+    experiment = wildcards.experiment
+    return {
+        **PLAN.audits.options_at(SCALE),
+        "entries": AUDITED[experiment],
+        "cells": [
+            PLAN.cell(experiment, name) for name in PLAN.audited_algorithms(experiment)
+        ],
+    }
+
+
 def prepared_of_audited(wildcards):
     audited = PLAN.audited_algorithms(wildcards.experiment)
     names = PLAN.preparations(wildcards.experiment, *audited)
@@ -19,6 +30,15 @@ def code_of_data(script, dataset):
     """Compute the hash of a script that reads a data set, and of the modules of the data set."""
     package = "private_consensus.reproduction.data"
     return code_of(script, package, f"{package}.{dataset}")
+
+
+def raw_files(wildcards):
+    """Return the raw file from which a data set is prepared, and its provenance."""
+    preparation = PREPARATIONS[wildcards.preparation]
+    return {
+        "raw": f"results/{SCALE}/raw/{preparation.raw_file}",
+        "provenance": f"results/{SCALE}/raw/{preparation.dataset}.provenance.json",
+    }
 
 
 def code_of_figure(wildcards):

@@ -25,8 +25,6 @@ rule write_plan:
             "config": CONFIG.model_dump(mode="json"),
             "expected": hashes_of_results(),
         },
-    message:
-        "Plan of the report"
     script:
         "../scripts/write_plan.py"
 
@@ -65,7 +63,6 @@ rule write_report:
         scorecard=expand("results/{{scale}}/report/{file}", file=pages.FILES),
     log:
         "results/{scale}/logs/report.log",
-        usage="results/{scale}/timings/report.tsv",
     localrule: True
     conda:
         "../envs/jobs.yml"
@@ -74,8 +71,6 @@ rule write_report:
         commit=lambda w: pages.described_commit(HOME),
         assets=pages.assets_hash(),
         code=lambda w: code_of("write_report.py"),
-    message:
-        "Report"
     script:
         "../scripts/write_report.py"
 
@@ -108,7 +103,5 @@ for name in ("publish", "publish_partial"):
             partial=name == "publish_partial",
             papers=read_yaml(Path(HOME, "config", "config.yaml"))["papers"],
             commit=lambda w: pages.described_commit(HOME),
-        message:
-            "The reference: results/reference"
         script:
             "../scripts/publish.py"

@@ -12,7 +12,6 @@ rule run_cell:
         privacy="results/{scale}/privacy/{experiment}/{algorithm}.parquet",
     log:
         "results/{scale}/logs/{experiment}.{algorithm}.log",
-        usage="results/{scale}/timings/{experiment}.{algorithm}.tsv",
     priority: longest_first("{experiment}.{algorithm}")
     conda:
         "../envs/jobs.yml"
@@ -22,7 +21,5 @@ rule run_cell:
     params:
         settings=lambda w: PLAN.cell(w.experiment, w.algorithm),
         code=lambda w: code_of("run_cell.py", *PLAN.modules(w.experiment, w.algorithm)),
-    message:
-        "Runs of {wildcards.experiment}, {wildcards.algorithm}"
     script:
         "../scripts/run_cell.py"

@@ -9,13 +9,10 @@ rule statements:
         csv="results/{scale}/statements.csv",
     log:
         "results/{scale}/logs/statements.log",
-        usage="results/{scale}/timings/statements.tsv",
     conda:
         "../envs/jobs.yml"
     params:
         settings=STATEMENTS_HASH,
         code=lambda w: code_of("statements.py"),
-    message:
-        "Verdicts on the statements of the papers"
     script:
         "../scripts/statements.py"

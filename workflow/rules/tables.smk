@@ -22,7 +22,6 @@ rule make_table:
         tex="results/{scale}/tables/{table}.tex",
     log:
         "results/{scale}/logs/table.{table}.log",
-        usage="results/{scale}/timings/table.{table}.tsv",
     wildcard_constraints:
         table="|".join(PLAN.tables) or "no_table",
     conda:
@@ -30,7 +29,5 @@ rule make_table:
     params:
         settings=lambda w: PLAN.tables[w.table].model_dump(mode="json"),
         code=lambda w: code_of("make_table.py"),
-    message:
-        "Table {wildcards.table}"
     script:
         "../scripts/make_table.py"

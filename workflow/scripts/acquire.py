@@ -7,7 +7,7 @@ from private_consensus.common.job_logging import job_logging
 from private_consensus.reproduction.data import write_provenance, write_raw
 from private_consensus.reproduction.data.acquisition import Acquisition, acquire
 
-with job_logging(snakemake.log[0], usage=snakemake.log.usage):
+with job_logging(snakemake.log[0]):
     raw, provenance = acquire(
         snakemake.wildcards.dataset,
         Acquisition(**snakemake.params.acquisition),

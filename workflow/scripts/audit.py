@@ -15,7 +15,7 @@ from private_consensus.reproduction.results.files import (
 )
 
 settings = snakemake.params.settings
-with job_logging(snakemake.log[0], settings, snakemake.log.usage):
+with job_logging(snakemake.log[0], settings):
     provenance = stamp(settings, snakemake.params.code, DRAWN)
     of_audits = of_experiments(read_all(snakemake.input.runs))
     of_settings = [row for path in snakemake.input.settings for row in rows_of(path).to_dicts()]

@@ -8,7 +8,7 @@ from private_consensus.reproduction.data import Prepared
 from private_consensus.reproduction.results.files import source_of, stamp, write
 
 settings = snakemake.params.settings
-with job_logging(snakemake.log[0], settings, snakemake.log.usage):
+with job_logging(snakemake.log[0], settings):
     loaded = [Prepared.load(path) for path in snakemake.input.prepared]
     prepared = {data.card["preparation"]: data for data in loaded}
     limits = [settings[name] for name in ("pairs", "horizon", "max_count")]

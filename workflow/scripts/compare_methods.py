@@ -15,7 +15,7 @@ from private_consensus.reproduction.figures.drawings import save
 from private_consensus.reproduction.results.files import read_all, sources, stamp, write
 
 params, files, out = snakemake.params, snakemake.input, snakemake.output
-with job_logging(snakemake.log[0], params.settings, snakemake.log.usage):
+with job_logging(snakemake.log[0], params.settings):
     privacy = read_all(files.privacy)
     comparison.require_private(privacy)
     prepared = {data.card["preparation"]: data for data in map(Prepared.load, files.prepared)}

@@ -23,7 +23,7 @@ SCHEMA = {
 }  # fmt: skip
 
 pairs = snakemake.params.settings
-with job_logging(snakemake.log[0], pairs, snakemake.log.usage):
+with job_logging(snakemake.log[0], pairs):
     files = snakemake.input.runs
     frame, source, out = pl.DataFrame(schema=SCHEMA), sources(files) or DRAWN, snakemake.output
     if files:

@@ -13,7 +13,7 @@ from private_consensus.reproduction.results.files import (
 from private_consensus.reproduction.results.numbers import figure_numbers
 
 name, figure = snakemake.wildcards.figure, snakemake.params.settings
-with job_logging(snakemake.log[0], figure, snakemake.log.usage):
+with job_logging(snakemake.log[0], figure):
     files = zip(snakemake.input.runs, snakemake.input.privacy, strict=True)
     pairs = [(read(runs), read(privacy)) for runs, privacy in files]
     cells = {

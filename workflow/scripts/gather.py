@@ -13,7 +13,7 @@ from private_consensus.reproduction.results.files import (
 )
 from private_consensus.reproduction.statements.table import errata_of, read_statements
 
-with job_logging(snakemake.log[0], {}, snakemake.log.usage):
+with job_logging(snakemake.log[0], {}):
     for kind in ("claims", "privacy"):
         files = snakemake.input[kind]
         provenance = stamp(snakemake.params.settings, snakemake.params.code, sources(files))

@@ -7,7 +7,7 @@ from private_consensus.reproduction.claims import Claim, judge_all
 from private_consensus.reproduction.claims.words import may_decide
 from private_consensus.reproduction.results.files import read_all, sources, stamp, write
 
-with job_logging(snakemake.log[0], snakemake.params.settings, snakemake.log.usage):
+with job_logging(snakemake.log[0], snakemake.params.settings):
     claims = {name: Claim(**claim) for name, claim in snakemake.params.settings.items()}
     source = sources(snakemake.input.runs)
     runs = read_all(snakemake.input.runs)

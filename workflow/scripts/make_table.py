@@ -7,7 +7,7 @@ from private_consensus.reproduction.results import tables
 from private_consensus.reproduction.results.files import read, sources, stamp, write
 
 table, out = snakemake.params.settings, snakemake.output
-with job_logging(snakemake.log[0], table, snakemake.log.usage):
+with job_logging(snakemake.log[0], table):
     read_runs = [read(path) for path in snakemake.input.runs]
     cells = {(runs["experiment"][0], runs["algorithm"][0]): runs for runs in read_runs}
     numbers = tables.table_numbers(table, cells)

@@ -9,7 +9,7 @@ from private_consensus.reproduction.figures.observers import draw
 from private_consensus.reproduction.results.files import DRAWN, stamp, write
 
 settings, out = snakemake.params.settings, snakemake.output
-with job_logging(snakemake.log[0], settings, snakemake.log.usage):
+with job_logging(snakemake.log[0], settings):
     rows = pl.DataFrame(list(observer_rows(settings)), infer_schema_length=None)
     chart = draw(rows, settings["budget"], settings["horizon"])
     save(chart, svg=out.svg, png=out.png, pdf=out.pdf)

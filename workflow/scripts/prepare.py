@@ -6,7 +6,7 @@ from private_consensus.common.job_logging import job_logging
 from private_consensus.common.provenance import files_hash, write_json
 from private_consensus.reproduction.data import prepare, read_acquired
 
-with job_logging(snakemake.log[0], usage=snakemake.log.usage):
+with job_logging(snakemake.log[0]):
     prepared = prepare(
         snakemake.wildcards.preparation,
         *read_acquired(snakemake.input.raw, snakemake.input.provenance),

@@ -13,19 +13,19 @@ from private_consensus.reproduction.results.files import (
     write,
 )
 
-log = snakemake.log
-with job_logging(log[0], snakemake.params.settings, log.usage), limited_threads(snakemake.threads):
+settings, threads = snakemake.params.settings, snakemake.threads
+with job_logging(snakemake.log[0], settings), limited_threads(threads):
     loaded = [Prepared.load(path) for path in snakemake.input.prepared]
     prepared = {data.card["preparation"]: data for data in loaded}
     runs, privacy = run_cell(
-        snakemake.params.settings,
+        settings,
         prepared,
         lambda done, total: logging.info("%d of %d runs", done, total),
         read_all(snakemake.input.tuning_runs) if snakemake.input.tuning_runs else None,
-        processes=snakemake.threads,
+        processes=threads,
     )
     provenance = stamp(
-        snakemake.params.settings,
+        settings,
         snakemake.params.code,
         source_of(loaded),
         snakemake.input.prepared,

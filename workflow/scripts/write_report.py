@@ -9,7 +9,7 @@ from private_consensus.reproduction.results.freshness import require_current
 
 scale = snakemake.wildcards.scale
 plan = read_json(snakemake.input.plan)
-with job_logging(snakemake.log[0], plan["config"], snakemake.log.usage):
+with job_logging(snakemake.log[0], plan["config"]):
     require_current(plan["expected"], scale=scale)
     results = read_results(plan, snakemake.input, scale=scale, commit=snakemake.params.commit)
     folder = Path(snakemake.output.page).parent

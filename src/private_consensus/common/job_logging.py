@@ -1,4 +1,4 @@
-"""Log file of a job (settings, versions, time, traceback of an error), and file of its usage."""
+"""Log file of a job (settings, versions, traceback of an error), and file of time and memory."""
 
 from __future__ import annotations
 
@@ -26,16 +26,14 @@ _BYTES = 1 if sys.platform == "darwin" else 1024
 
 
 @contextmanager
-def job_logging(
-    path: str | Path, settings: Any = None, usage: str | Path | None = None
-) -> Generator[None]:
+def job_logging(path: str | Path, settings: Any = None) -> Generator[None]:
     """Write a log file; an error ends the process with its message or traceback.
 
     Neither the log nor the output of the process contains secrets. The log has the first
     :data:`MAX_SETTINGS` characters of the settings as JSON. If the job ends normally,
-    :func:`measured` writes time and memory to the file ``usage``. Every error becomes a
-    ``SystemExit``, with the message of :class:`.InvalidInput` and :class:`.Diverged`, or the
-    traceback of other errors.
+    :func:`measured` writes time and memory to a file next to the log, with the suffix ``.tsv``.
+    Every error becomes a ``SystemExit``, with the message of :class:`.InvalidInput` and
+    :class:`.Diverged`, or the traceback of other errors.
     """
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     handler = logging.FileHandler(path, mode="w", encoding="utf-8")
@@ -48,7 +46,7 @@ def job_logging(
     logging.info("versions %s", versions())
     begin = time.perf_counter()
     try:
-        with measured(usage):
+        with measured(Path(path).with_suffix(".tsv")):
             yield
     except (InvalidInput, Diverged) as error:
         logging.error("%s", error)
@@ -60,19 +58,18 @@ def job_logging(
 
 
 @contextmanager
-def measured(path: str | Path | None) -> Generator[None]:
+def measured(path: Path) -> Generator[None]:
     """Write time and memory of this process if the context ends without an error.
 
     CPU seconds and peak memory are the counts of the operating system since the start of this
     process, with imports and with finished child processes. Wall seconds are those of the context.
-    The file has one row with the columns ``TITLES``; without a path, no file is written.
+    The file has one row with the columns ``TITLES``.
     """
     begin = time.perf_counter()
     yield
-    if path is not None:
-        row = (time.perf_counter() - begin, *used())
-        lines = ("\t".join(TITLES), "\t".join(f"{number:.2f}" for number in row))
-        write_text(path, "\n".join(lines) + "\n")
+    row = (time.perf_counter() - begin, *used())
+    lines = ("\t".join(TITLES), "\t".join(f"{number:.2f}" for number in row))
+    write_text(path, "\n".join(lines) + "\n")
 
 
 def used() -> tuple[float, float]:

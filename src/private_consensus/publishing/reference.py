@@ -65,7 +65,7 @@ def publish(
             shutil.copytree(results.comparison, new / "comparison")
         files = [path for path in new.rglob("*") if path.is_file()]
         content = manifest(
-            results, config, seconds=wall_seconds(run / "timings"), missing=missing,
+            results, config, seconds=wall_seconds(run / "logs"), missing=missing,
             stamped=stamped, files=checksums(files, new),
         )  # fmt: skip
         write_json(new / "manifest.json", content)

@@ -84,12 +84,13 @@ class Plan:
         """Tables of all papers, by name."""
         return {name: t for paper in self.papers.values() for name, t in paper.tables.items()}
 
-    def cells(self) -> list[tuple[str, str]]:
-        """Return all (experiment, algorithm) pairs."""
+    def cells(self, *algorithms: str) -> list[tuple[str, str]]:
+        """Return the (experiment, algorithm) pairs of some algorithms; default: of all."""
         return [
             (name, algorithm)
             for name, experiment in self.experiments.items()
             for algorithm in experiment.algorithms
+            if not algorithms or algorithm in algorithms
         ]
 
     def cell(self, experiment: str, algorithm: str) -> dict[str, Any]:
