@@ -5,7 +5,6 @@ import re
 import pytest
 
 from private_consensus import algorithms
-from private_consensus.cli import settings
 from private_consensus.cli.parser import build_parser
 
 ELSEWHERE = {"check", "compare", "init", "reproduce"}
@@ -39,13 +38,7 @@ def test_run_prints_a_table_and_four_values_of_epsilon(call):
 
 
 @pytest.mark.parametrize("name", algorithms.names())
-def test_run_needs_only_the_name_of_an_algorithm(call, monkeypatch, name):
-    """The example of an algorithm needs no data set, which an optional dependency would fetch."""
-
-    def refused(*_):
-        raise AssertionError("an example requests a data set")
-
-    monkeypatch.setattr(settings, "prepared_data", refused)
+def test_run_needs_only_the_name_of_an_algorithm(call, name):
     code, out, err = call("run", name, "--runs", "2")
     assert (code, err) == (0, "")
     assert "claimed" in out and "by the accountant" in out

@@ -2,11 +2,9 @@
 
 import json
 import re
-import sys
 from dataclasses import replace
 
 import numpy as np
-import pandas
 import polars as pl
 import pytest
 
@@ -62,14 +60,6 @@ def test_the_guarantee_is_the_smallest_epsilon_of_the_accountants_in_a_derivatio
     values = [float(v) for v in re.findall(r"^[A-Z].*: epsilon ([\d.]+)\.$", text, re.MULTILINE)]
     assert len(values) >= 2 and min(values) == pytest.approx(done.guarantee.epsilon, rel=1e-3)
     assert str(done.guarantee) == "Guarantee: epsilon 1 at delta 1e-05, as claimed."
-
-
-def test_measurements_convert_to_pandas_without_pyarrow(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    done = result(parameters={"calibration": "gaussian_dp"})
-    frame = done.to_pandas()
-    assert isinstance(frame, pandas.DataFrame) and list(frame) == done.measurements.columns
-    np.testing.assert_array_equal(frame["value"], done.measurements["value"])
 
 
 def test_the_audit_of_a_result_uses_the_simulated_setting():

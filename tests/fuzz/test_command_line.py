@@ -39,7 +39,7 @@ def options(**kinds):
 SMALL = ["--horizon", "2", "--runs", "2", "--agents", "3"]
 SET_UP = options(
     epsilon=NUMBERS, delta=NUMBERS, horizon=SIZES, agents=SIZES, seed=SIZES, runs=SIZES,
-    network=WORDS, problem=WORDS, metric=WORDS, quantity=WORDS, set=SETTINGS, mirror=PATHS,
+    network=WORDS, problem=WORDS, metric=WORDS, quantity=WORDS, set=SETTINGS,
 )  # fmt: skip
 COMMANDS = st.one_of(
     st.tuples(st.just(["run", "gradient_descent", *SMALL]), SET_UP),
@@ -54,7 +54,6 @@ COMMANDS = st.one_of(
     st.tuples(st.just(["statement"]), WORDS.map(lambda word: [word])),
     st.tuples(st.just(["compare"]), PATHS.map(lambda path: [path])),
     st.tuples(st.just(["compare", "results/reference", "--reference"]), PATHS.map(lambda p: [p])),
-    st.tuples(st.just(["data", "--source", "official"]), options(mirror=PATHS, cache=PATHS)),
     st.lists(WORDS, max_size=3).map(lambda words: (words, [])),
 )  # fmt: skip
 

@@ -158,7 +158,7 @@ CHECK = """
 import sys
 sys.path.insert(0, {source!r})
 from private_consensus.cli import main
-sys.exit(main(["check", {folder!r}, "--scale", "smoke", "--json"]))
+sys.exit(main(["check", {folder!r}, "--scale", "smoke"]))
 """
 
 
@@ -166,8 +166,7 @@ def test_a_study_is_checked_without_an_installation_and_without_results(study):
     program = CHECK.format(source=str(ROOT / "src"), folder=str(study))
     done = call(study, ["python", program])
     assert done.returncode == 0, output_of(done)
-    counts = json.loads(done.stdout)
-    assert (counts["valid"], counts["experiments"], counts["audited entries"]) == (True, 1, 1)
+    assert "experiments: 1" in done.stdout and "audited entries: 1" in done.stdout
     assert not (study / "results").exists()
 
 

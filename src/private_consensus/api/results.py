@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,8 +34,6 @@ from private_consensus.core.simulation import (
 from private_consensus.core.splitting import Shares
 from private_consensus.privacy import Budget, Guarantee, Release, account
 from private_consensus.privacy.derivations import BUDGET_TOLERANCE, derive
-
-from .json_values import to_json
 
 T = TypeVar("T")
 
@@ -117,21 +116,6 @@ class Result:
         expected = "an algorithm that releases one vector per agent"
         require(released.ndim == 3, "models", type(self.algorithm).__name__, expected)
         return Models(released, self.final.get("internal", released))
-
-    def to_pandas(self) -> Any:
-        """Return the measurements as a pandas DataFrame.
-
-        Raises
-        ------
-        ModuleNotFoundError
-            If pandas is missing; the message has the command that installs it.
-        """
-        try:
-            import pandas
-        except ModuleNotFoundError as error:
-            text = "pandas is not installed: pip install pandas"
-            raise ModuleNotFoundError(text, name="pandas") from error
-        return pandas.DataFrame(self.measurements.to_dict(as_series=False))
 
     def plot(self) -> Any:
         """Return an Altair chart of the measurements against the iteration.
@@ -234,19 +218,24 @@ class Result:
             require(is_equal, "shares", shares, expected)
         contents = {
             "algorithm": type(self.algorithm).__name__,
-            "parameters": {name: value for name, value in parameters(self.algorithm).items()},
+            "parameters": parameters(self.algorithm),
             "horizon": self.setting.horizon,
             "epsilon": self.guarantee.epsilon,
             "delta": self.guarantee.delta,
             "proven": self.guarantee.proven,
             "relation": str(self.algorithm.relation),
             "observer": self.algorithm.observer,
-            "model": average[run],
+            "model": average[run].tolist(),
         }
         if shares is not None:
             contents |= shares.prediction_rule(average[run])
-        write_text(path, to_json(contents) + "\n")
+        write_text(path, json.dumps(contents, indent=1, default=_plain) + "\n")
         return path
+
+
+def _plain(value: object) -> object:
+    """Convert a value that JSON has no type for to numbers, or else to text."""
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)
 
 
 @arguments.known_keywords

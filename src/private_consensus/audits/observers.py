@@ -44,6 +44,7 @@ from private_consensus.privacy.mechanisms import (
     SecureSum,
     Temporal,
 )
+from private_consensus.privacy.safe_digits import rounded_up
 
 from .feeding import Message, Tilted, View, feed, unit_count
 from .frozen import freeze
@@ -122,12 +123,14 @@ class ObserverResult:
 
     def __str__(self) -> str:
         lines = [f"observer: {self.kind}; delta = {self.delta:g}"]
-        lines += [f"epsilon against the eavesdropper, by the accountant: {self.accounted:.4g}"]
+        lines += [
+            f"epsilon against the eavesdropper, by the accountant: {rounded_up(self.accounted)}"
+        ]
         for row in self.summary():
             distance = "" if row["distance"] is None else f"at distance {row['distance']}, "
             lines.append(
-                f"{distance}{row['pairs']} pairs: largest epsilon {row['largest']:.4g}, "
-                f"median {row['median']:.4g} ({row['rule']})"
+                f"{distance}{row['pairs']} pairs: largest epsilon {rounded_up(row['largest'])}, "
+                f"median {rounded_up(row['median'])} ({row['rule']})"
             )
         return "\n".join(lines + [f"not exact: {self.reason}"] * bool(self.reason))
 

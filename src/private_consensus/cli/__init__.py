@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from ..common.errors import ONE_OF, InvalidInput
+from ..common.errors import InvalidInput
 from .parser import build_parser
 
 MAX_LINES = 20
@@ -41,12 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         lines = str(error).splitlines()
         if len(lines) > MAX_LINES:
             lines = [*lines[:MAX_LINES], f"and {len(lines) - MAX_LINES} more"]
-        print_error("; ".join(filter(None, [*lines, _install_hint(error)])))
+        print_error("; ".join(lines))
     except ModuleNotFoundError as error:
         if (line := how_to_install(error)) is None:
             raise
-        if hasattr(options, "source") and options.source != "surrogate":
-            line += "; without data sets: --source surrogate"
         print_error(line)
     except MemoryError as error:
         print_error(f"not enough memory: {error}")
@@ -56,11 +54,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
         text = f"Cannot access {error.filename}: {error.strerror}"
         print_error(str(error) if error.filename is None else text)
     return 2
-
-
-def _install_hint(error: InvalidInput) -> str:
-    """Return how to install the study that defines an unknown algorithm; else an empty text."""
-    from ..reproduction.studies.reproduction import install_hint
-
-    is_unknown = error.key == "algorithm.name" and error.expected.startswith(ONE_OF)
-    return install_hint(error.value) if is_unknown and isinstance(error.value, str) else ""

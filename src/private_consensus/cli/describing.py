@@ -1,9 +1,8 @@
-"""List algorithms, problems and data sets."""
+"""List algorithms, problems and data sets, test statements, and compare runs with the reference."""
 
 from __future__ import annotations
 
 import inspect
-import math
 import sys
 from argparse import Namespace
 from collections.abc import Mapping
@@ -11,60 +10,36 @@ from pathlib import Path
 from typing import Any
 
 from ..core import algorithms, problems
-from .output import emit, print_error, progress, table
-from .settings import example_of
-
-KINDS = ("private algorithm", "algorithm without privacy", "analysis")
-"""Tables of algorithms in a list."""
-
-
-def _kind(name: str) -> str:
-    """Return the table of an algorithm; an analysis runs like an algorithm."""
-    if name in algorithms.ANALYSES:
-        return "analysis"
-    is_private = math.isfinite(example_of(name).get("epsilon", 1.0))
-    return "private algorithm" if is_private else "algorithm without privacy"
-
-
-def _facts(name: str) -> dict[str, Any]:
-    """Return the summary of an algorithm and the problems that it fits."""
-    algorithm = algorithms.load(name)
-    offers = {problem: problems.class_of(problem).offers for problem in problems.names()}
-    return {
-        "summary": summary_of(sys.modules[algorithm.__module__]),
-        "problems": [key for key, has in offers.items() if all(map(has, algorithm.needs))],
-    }
-
-
-def _described(facts: Mapping[str, Any]) -> str:
-    """Return the facts on an algorithm as lines of text."""
-    fits_all = facts["problems"] == problems.names()
-    return f"{facts['summary']}\nProblems: {'all' if fits_all else ', '.join(facts['problems'])}"
+from .output import print_error, progress, show, table
+from .parser import CACHE
 
 
 def list_names(options: Namespace) -> int:
     """Print algorithms, problems and prepared data; return 1 if two algorithms share a name."""
     from ..reproduction.data import PREPARATIONS
 
-    methods: dict[str, dict[str, Any]] = {title: {} for title in KINDS}
-    for name in algorithms.names():
-        methods[_kind(name)][name] = _facts(name)
-    problems_and_data = {
-        "problem": {name: summary_of(problems.load(name)) for name in problems.names()},
-        "prepared data": {name: p.because for name, p in PREPARATIONS.items()},
-    }
-
-    tables = {
-        title: {name: _described(facts) for name, facts in rows.items()}
-        for title, rows in methods.items()
-    } | problems_and_data
-    output = [table([title, ""], list(rows.items())) for title, rows in tables.items()]
-    contents = methods | problems_and_data
-    emit(options, {title.replace(" ", "_"): rows for title, rows in contents.items()}, *output)
+    show(
+        table(["algorithm", ""], [(name, _algorithm(name)) for name in algorithms.names()]),
+        table(["problem", ""], [(n, summary_of(problems.load(n))) for n in problems.names()]),
+        table(["prepared data", ""], [(name, p.because) for name, p in PREPARATIONS.items()]),
+    )
     collisions = algorithms.collisions()
     for name, (used, *unused) in collisions.items():
         print_error(f"algorithm {name}: {used} is used, {', '.join(unused)} is not")
     return 1 if collisions else 0
+
+
+def _algorithm(name: str) -> str:
+    """Return the summary of an algorithm and the problems that it fits."""
+    algorithm, names = algorithms.load(name), problems.names()
+    fits = [n for n in names if all(map(problems.class_of(n).offers, algorithm.needs))]
+    listed = "all" if fits == names else ", ".join(fits)
+    return f"{summary_of(sys.modules[algorithm.__module__])}\nProblems: {listed}"
+
+
+def summary_of(documented: object) -> str:
+    """Return the first paragraph of a docstring in one line."""
+    return " ".join((inspect.getdoc(documented) or "").partition("\n\n")[0].split())
 
 
 def data(options: Namespace) -> int:
@@ -72,22 +47,20 @@ def data(options: Namespace) -> int:
     from ..reproduction.data.acquisition import Acquisition
     from ..reproduction.data.summary import summary
 
-    cache = Path(options.cache)
-    acquisition = Acquisition(source=options.source, mirror=options.mirror, cache=cache)
+    acquisition = Acquisition(source=options.source, cache=Path(CACHE))
     acquisition.check()
     with progress("data sets"):
         rows = summary(acquisition)
-    tables = [table([row["dataset"], row["title"]], _card(row)) for row in rows]
+    show(*(table([row["dataset"], row["title"]], _card(row)) for row in rows))
+    show(f"Downloads: {CACHE}")
     replaced = sum(row["source"] == "surrogate" for row in rows)
-    is_failure = replaced > 0 and options.source != "surrogate"
-    lines = [f"Downloads: {cache}"]
-    if is_failure:
-        lines.append(
-            f"{replaced} of {len(rows)} data sets are surrogates, since no source was reachable: "
-            "allow downloads, or state a folder with the publishers' files by --mirror FOLDER"
-        )
-    emit(options, {"data_sets": rows, "cache": cache}, *tables, *lines)
-    return 1 if is_failure else 0
+    if replaced == 0 or options.source == "surrogate":
+        return 0
+    show(
+        f"{replaced} of {len(rows)} data sets are surrogates, since no source was reachable: allow "
+        "downloads, or name a folder with the publishers' files in PRIVATE_CONSENSUS_MIRROR"
+    )
+    return 1
 
 
 def _card(row: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -105,6 +78,28 @@ def _card(row: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def summary_of(documented: object) -> str:
-    """Return the first paragraph of a docstring in one line."""
-    return " ".join((inspect.getdoc(documented) or "").partition("\n\n")[0].split())
+def statement(options: Namespace) -> None:
+    """Print the inequalities of a statement with their errata, or the list of all statements."""
+    from ..reproduction.statements import COMPUTATIONS, compute, description_of
+
+    if options.computation is None:
+        rows = [(name, summary_of(function)) for name, function in COMPUTATIONS.items()]
+        show(table(["statement", "computation"], rows))
+        return
+    with progress(f"statement {options.computation}"):
+        inequalities = compute(options.computation)
+    show(description_of(options.computation), *inequalities)
+
+
+def compare(options: Namespace) -> int:
+    """Print the differences of a run to the reference; return 1 for differences, else 0."""
+    from .. import publishing
+
+    with progress("comparison"):
+        result = publishing.compare(options.run, options.reference, exact=options.exact)
+    lists = {key: getattr(result, key) for key in ("changed", "missing", "verdicts")}
+    counts = ", ".join(f"{len(lines)} {key}" for key, lines in lists.items())
+    manner = "to a relative 1e-6" if options.exact else "within Monte-Carlo error"
+    show(*(f"{key}: {line}" for key, listed in lists.items() for line in listed))
+    show(f"{result.compared} values compared {manner}: {counts}")
+    return 0 if result.same else 1

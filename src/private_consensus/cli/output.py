@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from functools import partial
 
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Column, Table
 from rich.text import Text
 
-from ..api.json_values import to_json
 from ..common.errors import one_line, shortened
 from ..common.secrets import redacted
 
@@ -23,11 +20,8 @@ MAX_MESSAGE = 10_000
 """Characters of an error message that are printed."""
 
 
-def emit(options: Namespace, contents: Mapping[str, object], *output: str | Table) -> None:
-    """Print the result of a command as JSON, if ``json`` is set, or as lines and tables."""
-    if options.json:
-        print(to_json(contents))
-        return
+def show(*output: object) -> None:
+    """Print the result of a command: tables, and lines without markup."""
     for item in output:
         OUT.print(item) if isinstance(item, Table) else print(item)
 
@@ -39,13 +33,14 @@ def print_error(message: str) -> None:
 
 
 @contextmanager
-def progress(description: str, total: int | None = None) -> Generator[Callable[..., None]]:
-    """Show on a terminal that a computation runs, and yield the function that updates the bar.
+def progress(description: str) -> Generator[Callable[[int, int], None]]:
+    """Show on a terminal that a computation runs.
 
-    By default, the number of steps is unknown.
+    The yielded function takes the number of finished steps and of all steps.
     """
     with Progress(console=ERR, transient=True, disable=not ERR.is_terminal) as bar:
-        yield partial(bar.update, bar.add_task(description, total=total))
+        task = bar.add_task(description, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def table(titles: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> Table:

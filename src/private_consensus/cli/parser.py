@@ -9,12 +9,6 @@ from collections.abc import Callable
 from .. import __version__
 
 CACHE = ".cache/private-consensus"
-RUNS = 20
-"""Default number of runs."""
-DELTA = 1e-5
-"""Default delta."""
-FEW_AGENTS = 1000
-"""Largest number of agents for which ``RUNS`` runs are the default and a batch has full size."""
 SOURCES = ("auto", "official", "surrogate")
 
 
@@ -28,24 +22,21 @@ def build_parser() -> argparse.ArgumentParser:
     parser.set_defaults(command=None)
     commands = parser.add_subparsers(metavar="COMMAND")
 
-    def add(name: str, function: str, text: str, example: str = "", **preset: object) -> Callable:
+    def add(name: str, function: str, text: str, example: str = "") -> Callable:
         """Add a command, and return the function that adds its options."""
-        words = " ".join(filter(None, ("private-consensus", name, example)))
         command = commands.add_parser(
             name, help=text, description=text[0].upper() + text[1:] + ".",
-            epilog=f"Example: {words}",
+            epilog=f"Example: private-consensus {name} {example}",
         )  # fmt: skip
-        command.set_defaults(command=function, **preset)
+        command.set_defaults(command=function)
         return command.add_argument
 
     add("list", "describing.list_names", "list algorithms, problems and prepared data")
 
-    option = add(
-        "run", "running.run", "run an algorithm on a problem", "gradient_descent --epsilon 3"
-    )
+    text = "run an algorithm on a problem"
+    option = add("run", "running.run", text, "gradient_descent --epsilon 3")
     _add_setting(option)
-    runs_help = f"number of runs (default: {RUNS}; fewer for more than {FEW_AGENTS} agents)"
-    option("--runs", type=int, help=runs_help)
+    option("--runs", type=int, default=20, help="number of runs (default: 20)")
     option(
         "--metric",
         help="metric of the problem (default: the first), or value for a quantity without metric",
@@ -53,58 +44,39 @@ def build_parser() -> argparse.ArgumentParser:
     option("--quantity", help="measured quantity of the algorithm (default: released)")
     option("--output", metavar="FILE.csv", help="write the measurements of all runs to a CSV file")
 
-    option = add(
-        "audit", "running.audit",
-        "execute an algorithm on neighbouring data sets to contradict its privacy claim",
-        "gradient_descent",
-        metric=None, quantity=None,
-    )  # fmt: skip
+    text = "execute an algorithm on neighbouring data sets to contradict its privacy claim"
+    option = add("audit", "running.audit", text, "gradient_descent")
     _add_setting(option)
     option("--pairs", type=int, help="number of pairs of data sets")
 
-    option = add(
-        "observers", "running.observers",
-        "compute the privacy loss to agents, secure sums and observers of final models",
-        "muffliato_gd",
-        metric=None, quantity=None,
-    )  # fmt: skip
+    text = "compute the privacy loss to agents, secure sums and observers of final models"
+    option = add("observers", "running.observers", text, "muffliato_gd")
     _add_setting(option)
     option("--coalition", type=int, nargs="+", metavar="AGENT", help="agents who collude, from 0")
 
-    option = add(
-        "statement",
-        "statements.statement",
-        "test a statement of a paper",
-        "gradient_descent.theorem_1",
-    )
+    text = "test a statement of a paper"
+    option = add("statement", "describing.statement", text, "gradient_descent.theorem_1")
     option(
-        "computation",
-        nargs="?",
+        "computation", nargs="?",
         help="module.function, e.g. gradient_descent.theorem_1 (default: list all)",
-    )
+    )  # fmt: skip
 
-    option = add(
-        "data",
-        "describing.data",
-        "get all data sets; list source, licence, checksum",
-        "--source surrogate",
-    )
-    _add_data_options(option)
-    option("--cache", default=CACHE, help="folder of earlier downloads")
+    text = "get all data sets; list source, licence, checksum"
+    option = add("data", "describing.data", text, "--source surrogate")
+    option(
+        "--source", choices=SOURCES, default="auto",
+        help="auto: a surrogate if no source is reachable; official: no surrogate; "
+        "surrogate: sampled records, without a download",
+    )  # fmt: skip
 
-    option = add(
-        "compare",
-        "results.compare",
-        "compare a run with the reference results",
-        "results/paper --exact",
-    )
+    text = "compare a run with the reference results"
+    option = add("compare", "describing.compare", text, "results/paper --exact")
     option("run", nargs="?", default="results/paper", help="folder of the run")
     option("--reference", default="results/reference", help="folder of the reference results")
     option("--exact", action="store_true", help="allow a relative difference of 1e-6 only")
 
-    option = add(
-        "schema", "studies.schema", "print a JSON schema of the configuration, for editors", "paper"
-    )
+    text = "print a JSON schema of the configuration, for editors"
+    option = add("schema", "studies.schema", text, "paper")
     option("kind", choices=("config", "paper", "styles"), help="kind of configuration files")
 
     option = add("init", "studies.init", "write a study of your own to a new folder", "mystudy")
@@ -117,18 +89,11 @@ def build_parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     option("--scale", help="scale of the settings (default: that of the configuration)")
 
-    option = add(
-        "reproduce",
-        "studies.reproduce",
-        "compute figures, claims and audits of a study",
-        "mystudy --scale smoke",
-    )
+    text = "compute figures, claims and audits of a study"
+    option = add("reproduce", "studies.reproduce", text, "mystudy --scale smoke")
     option("study", metavar="STUDY", nargs="?", default=".", help="folder of the study")
     option("--scale", help="smoke for a small run (default: that of the configuration)")
     option("--cores", type=int, default=os.cpu_count() or 1, help="parallel jobs")
-
-    for command in commands.choices.values():
-        command.add_argument("--json", action="store_true", help="print the result as JSON")
     return parser
 
 
@@ -145,15 +110,4 @@ def _add_setting(option: Callable) -> None:
     option(
         "--set", action="append", default=[], metavar="PART.KEY=VALUE",
         help="set algorithm.KEY, problem.KEY or network.KEY; may be repeated",
-    )  # fmt: skip
-    _add_data_options(option)
-
-
-def _add_data_options(option: Callable) -> None:
-    """Add the arguments that state where data sets come from."""
-    option("--mirror", help="folder with the publishers' files")
-    option(
-        "--source", choices=SOURCES, default="auto",
-        help="auto: a surrogate if no source is reachable; official: no surrogate; "
-        "surrogate: sampled records, without a download",
     )  # fmt: skip

@@ -281,7 +281,7 @@ class FairLogisticRegression(Problem):
 
 
 METRICS = FairLogisticRegression.metrics
-EXAMPLE = {"prepared": "adult-fair12", "protected": "sex"}
+EXAMPLE = {"prepared": "synthetic", "protected": "group"}
 
 
 @validated

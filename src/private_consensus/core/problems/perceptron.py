@@ -290,7 +290,7 @@ class Perceptron(Problem):
 
 
 METRICS = Perceptron.metrics
-EXAMPLE = {"prepared": "mnist-pixels", "hidden": 50}
+EXAMPLE = {"prepared": "synthetic", "hidden": 10, "records": 1000}
 
 
 def sigmoid(v: np.ndarray) -> np.ndarray:

@@ -20,9 +20,7 @@ METADATA_FOLDER = Path(".snakemake", "private-consensus")
 """Folder with metadata of the package of a study that is not installed."""
 
 
-def reproduce(
-    study: str | Path, scale: str | None, cores: int, *, log_to_stderr: bool = False
-) -> int:
+def reproduce(study: str | Path, scale: str | None, cores: int) -> int:
     """Compute all results of a study with the workflow of this package.
 
     Parameters
@@ -31,8 +29,6 @@ def reproduce(
         Scale of the study; that of its configuration if omitted.
     cores : int
         Maximum number of parallel jobs.
-    log_to_stderr : bool, default False
-        True if all output of Snakemake goes to standard error.
 
     Returns
     -------
@@ -52,9 +48,8 @@ def reproduce(
     require(cores >= 1, "--cores", cores, "a number >= 1")
     if find_spec("snakemake") is None:
         raise ModuleNotFoundError("No module named 'snakemake'", name="snakemake")
-    log = sys.stderr if log_to_stderr else None
     process = subprocess.run(
-        command(folder, scale, cores), cwd=folder, env=environment(folder), stdout=log, check=False
+        command(folder, scale, cores), cwd=folder, env=environment(folder), check=False
     )
     return process.returncode
 
@@ -91,22 +86,6 @@ def package_folders(folder: Path) -> list[str]:
     write_text(metadata / "METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
     write_text(metadata / "entry_points.txt", "\n".join(lines) + "\n")
     return [str(folder / METADATA_FOLDER), str(folder / "src")]
-
-
-def install_hint(algorithm: str) -> str:
-    """Return the command that installs the study that defines an algorithm.
-
-    The study is the working directory, or the folder in it with the name of the algorithm. The text
-    is empty if neither study declares the algorithm as an entry point.
-    """
-    for folder in (Path(), Path(algorithm)):
-        try:
-            is_defined = algorithm in _project(folder).get("entry-points", {}).get(GROUP, {})
-        except (AttributeError, OSError, TypeError, ValueError):
-            continue  # the folder has no valid pyproject.toml
-        if is_defined:
-            return f"the study that defines {algorithm} is not installed: pip install -e {folder}"
-    return ""
 
 
 def _project(folder: Path) -> Mapping:

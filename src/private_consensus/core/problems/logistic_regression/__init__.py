@@ -21,4 +21,4 @@ __all__ = [
     "require_records",
 ]
 
-EXAMPLE = {"prepared": "adult-onehot104", "records": 1000, "ridge": 0.001, "box": 5.0}
+EXAMPLE = {"prepared": "synthetic", "records": 50, "ridge": 0.001, "weight": "mean"}
