@@ -22,10 +22,10 @@ from private_consensus.core.algorithms.base import Analysis
 from private_consensus.core.parameters import require_allowed
 from private_consensus.privacy import Budget
 
-from ..claims import Claim
+from ..claims.schema import OF_PRIVACY, Claim, Series
 from ..data import PREPARATIONS
 from ..results.numbers import FIXED, KEY, POINT
-from .schema import Audits, Experiment, Panel, Paper, Table, TunedParameters
+from .schema import Audits, Curve, Experiment, Panel, Paper, Table, TunedParameters
 
 OWN_COLUMNS = {"t", "run"}
 """Columns of measurements that may be selected in addition to axes."""
@@ -53,15 +53,24 @@ would not end."""
 # --- Names ----------------------------------------------------------------------------------------
 
 
-def expected(key_path: str, value: object, allowed: Iterable[object]) -> str:
+def expected(key_path: str, value: object, allowed: Collection[object]) -> str:
     """Format an error line such as ``figures.x: found 'a', expected one of b, c``."""
-    return f"{key_path}: found {value!r}, expected one of {', '.join(map(str, allowed))}"
+    is_range = isinstance(allowed, range)
+    listed = f"{allowed[0]} to {allowed[-1]}" if is_range else ", ".join(map(str, allowed))
+    return f"{key_path}: found {value!r}, expected one of {listed}"
 
 
 def _not_among(key_path: str, value: object, allowed: Collection[object]) -> Iterator[str]:
     """Yield a line if a value is not among the allowed values."""
     if value not in allowed:
         yield expected(key_path, value, allowed)
+
+
+def _unmeasured(
+    key_path: str, measure: tuple[str, str], recorded: Sequence[tuple[str, str]]
+) -> Iterator[str]:
+    if measure not in recorded:
+        yield expected(key_path, measure_text(measure), [*map(measure_text, recorded)])
 
 
 def wrong_references(paper: Paper) -> Iterator[str]:
@@ -75,43 +84,6 @@ def wrong_references(paper: Paper) -> Iterator[str]:
         yield from _wrong_table(f"tables.{name}", table, paper)
     for name, claim in paper.claims.items():
         yield from _wrong_claim(f"claims.{name}", claim, paper)
-
-
-class Use(NamedTuple):
-    """Use of the measurements of one variant by a curve, table, claim or tuned parameter.
-
-    Attributes
-    ----------
-    experiment, method, variant : str
-        Experiment, algorithm and variant whose measurements are used.
-    measures : sequence of (str, str)
-        Used measures (quantity, metric).
-    last_iteration_only : bool
-        True if only the last iteration is used.
-    """
-
-    key_path: str
-    experiment: str
-    method: str
-    variant: str | None
-    measures: Sequence[tuple[str, str]]
-    selection: Mapping[str, Any]
-    last_iteration_only: bool = True
-
-
-def _wrong_use(use: Use, paper: Paper) -> Iterator[str]:
-    """Yield one line per unknown experiment, algorithm, variant, measure or axis of a use."""
-    experiment = paper.experiments.get(use.experiment)
-    if experiment is None:
-        yield expected(use.key_path, use.experiment, paper.experiments)
-        return
-    yield from _unknown_variant(use.key_path, use.method, use.variant, experiment)
-    for measure in use.measures:
-        yield from _unmeasured(use.key_path, measure, experiment.measures)
-        yield from _wrong_quantity(use.key_path, use.method, measure[0])
-    if not use.last_iteration_only:
-        yield from _not_recorded(use.key_path, use.selection, use.measures, experiment)
-    yield from _wrong_where(f"{use.key_path}.where", use.selection, experiment)
 
 
 def wrong_audits(audits: Audits, papers: Mapping[str, Paper]) -> Iterator[str]:
@@ -129,8 +101,9 @@ def _unknown_variant(
     """Yield an error line if an experiment has no such algorithm or variant, unless it is None."""
     if algorithm not in experiment.algorithms:
         yield expected(key_path, algorithm, experiment.algorithms)
-    elif variant is not None and variant not in experiment.algorithms[algorithm]:
-        yield expected(key_path, variant, experiment.algorithms[algorithm])
+    elif variant is not None:
+        variants = [f"{algorithm}.{name}" for name in experiment.algorithms[algorithm]]
+        yield from _not_among(key_path, f"{algorithm}.{variant}", variants)
 
 
 def _wrong_experiment(key_path: str, experiment: Experiment, paper: Paper) -> Iterator[str]:
@@ -139,8 +112,17 @@ def _wrong_experiment(key_path: str, experiment: Experiment, paper: Paper) -> It
     for axis in experiment.smoke.axes:
         yield from _not_among(f"{key_path}.smoke.axes", axis, experiment.axes)
     yield from _wrong_measures(key_path, experiment)
-    yield from _wrong_iterations(key_path, experiment)
-    yield from _wrong_intermediate_measures(key_path, experiment)
+    horizon = max(_horizons(experiment))
+    for t in experiment.iterations if experiment.iterations != "all" else ():
+        if t > horizon:
+            yield f"{key_path}.iterations: found {t}, expected at most the horizon, {horizon}"
+    if restriction := experiment.intermediate_measures:
+        key = f"{key_path}.intermediate_measures"
+        for measure in restriction.measures or ():
+            yield from _unmeasured(f"{key}.measures", measure, experiment.measures)
+        for name in restriction.where:
+            yield from _not_among(f"{key}.where", name, experiment.axes)
+        yield from _wrong_where(f"{key}.where", restriction.where, experiment)
     for algorithm, variants in experiment.algorithms.items():
         for tuned in filter(None, (variant.tuned for variant in variants.values())):
             yield from _wrong_tuning(f"{key_path}.tuned", algorithm, tuned, paper)
@@ -157,11 +139,22 @@ def _horizons(experiment: Experiment) -> list[int]:
     return list(filter(arguments.is_whole, horizons))
 
 
+def _wrong_measures(key_path: str, experiment: Experiment) -> Iterator[str]:
+    metrics = problems.load(experiment.problem.name).METRICS
+    loaded = [algorithms.load(name) for name in experiment.algorithms]
+    observables = dict.fromkeys(q for algorithm in loaded for q in algorithm.quantities)
+    for quantity, metric in experiment.measures:
+        yield from _not_among(f"{key_path}.measures", quantity, observables)
+        if not AGENT_METRIC.fullmatch(metric):
+            key = f"{key_path}.measures.{quantity}"
+            yield from _not_among(key, metric, [*metrics, NUMBER_METRIC])
+
+
 def _wrong_tuning(
     key_path: str, algorithm: str, tuned: TunedParameters, paper: Paper
 ) -> Iterator[str]:
-    use = Use(key_path, tuned.experiment, algorithm, tuned.variant, [tuned.measure], {})
-    yield from _wrong_use(use, paper)
+    runs = Series(experiment=tuned.experiment, method=algorithm, variant=tuned.variant)
+    yield from _wrong_series(key_path, runs, [tuned.measure], paper)
     if grid := paper.experiments.get(tuned.experiment):
         for axis in tuned.axes:
             yield from _not_among(f"{key_path}.axes", axis, grid.axes)
@@ -169,182 +162,118 @@ def _wrong_tuning(
             yield from _unmeasured(f"{key_path}.measure", tuned.measure, grid.averages)
 
 
-def _wrong_measures(key_path: str, experiment: Experiment) -> Iterator[str]:
-    metrics = problems.load(experiment.problem.name).METRICS
-    loaded = [algorithms.load(name) for name in experiment.algorithms]
-    observables = dict.fromkeys(q for algorithm in loaded for q in algorithm.quantities)
-    for quantity, metric in experiment.measures:
-        yield from _not_among(f"{key_path}.measures", quantity, observables)
-        if metric not in metrics and metric != NUMBER_METRIC and not AGENT_METRIC.fullmatch(metric):
-            yield expected(f"{key_path}.measures.{quantity}", metric, [*metrics, NUMBER_METRIC])
-
-
-def _wrong_iterations(key_path: str, experiment: Experiment) -> Iterator[str]:
-    horizon = max(_horizons(experiment))
-    for t in experiment.iterations if experiment.iterations != "all" else ():
-        if t > horizon:
-            yield f"{key_path}.iterations: found {t}, expected at most the horizon, {horizon}"
-
-
-def _wrong_intermediate_measures(key_path: str, experiment: Experiment) -> Iterator[str]:
-    restriction = experiment.intermediate_measures
-    if restriction is None:
+def _wrong_series(
+    key_path: str, series: Series | Curve, measures: Iterable[tuple[str, str]], paper: Paper
+) -> Iterator[str]:
+    """Yield one line per unknown experiment, algorithm, variant, measure or axis of a series."""
+    experiment = paper.experiments.get(series.experiment)
+    if experiment is None:
+        yield expected(key_path, series.experiment, paper.experiments)
         return
-    key_path = f"{key_path}.intermediate_measures"
-    for measure in restriction.measures or ():
-        yield from _unmeasured(f"{key_path}.measures", measure, experiment.measures)
-    for name, value in restriction.where.items():
-        if name not in experiment.axes:
-            yield expected(f"{key_path}.where", name, experiment.axes)
-        elif isinstance(value, list):
-            yield f"{key_path}.where.{name}: found {value!r}, expected one value"
-        else:
-            yield from _wrong_where(f"{key_path}.where", {name: value}, experiment)
+    yield from _unknown_variant(key_path, series.method, series.variant, experiment)
+    for measure in measures:
+        yield from _unmeasured(key_path, measure, experiment.measures)
+        if series.method in experiment.algorithms:
+            recorded = algorithms.load(series.method).quantities
+            for line in _not_among(key_path, measure[0], recorded):
+                yield f"{line}, the quantities of {series.method}"
+    yield from _wrong_where(f"{key_path}.where", series.where, experiment)
+
+
+def _wrong_where(
+    key_path: str, selection: Mapping[str, Any], experiment: Experiment
+) -> Iterator[str]:
+    """Yield one line per unknown axis in a selection, and per value that an axis never has."""
+    for name, value in selection.items():
+        allowed = _values_of(name, experiment)
+        if allowed is None:
+            yield expected(key_path, name, [*experiment.axes, *sorted(OWN_COLUMNS)])
+        elif not isinstance(value, list):
+            yield from _not_among(f"{key_path}.{name}", value, allowed)
+        elif len(value) != 2 or not all(map(arguments.is_real, value)) or value[0] > value[1]:
+            yield f"{key_path}.{name}: found {value!r}, expected a value, or a range [low, high]"
+
+
+def _values_of(name: str, experiment: Experiment) -> Collection[Any] | None:
+    """Return the values of an axis, of t or of run at all scales; None for another name."""
+    if name == "run":
+        return range(experiment.runs)
+    if name == "t":
+        horizons = _horizons(experiment)
+        if experiment.iterations == "all":
+            return range(1, max(horizons) + 1)
+        return sorted({*experiment.iterations, *horizons})
+    if name not in experiment.axes:
+        return None
+    return [*dict.fromkeys([*experiment.axes[name].values, *experiment.smoke.axes.get(name, [])])]
 
 
 def _not_recorded(
     key_path: str,
-    selection: Mapping[str, Any],
+    series: Series | Curve,
     measures: Iterable[tuple[str, str]],
     experiment: Experiment,
 ) -> Iterator[str]:
     """Yield one line per measurement at intermediate iterations that is used but not recorded."""
     restriction = experiment.intermediate_measures
-    if restriction is None or not experiment.iterations:
+    if series.last_iteration_only or restriction is None or not experiment.iterations:
         return
+    remedy = "or last_iteration_only: true"
     for measure in measures:
-        if restriction.measures and measure not in restriction.measures:
-            line = expected(
-                key_path, measure_text(measure), map(measure_text, restriction.measures)
-            )
-            yield f"{line}, or last_iteration_only: true"
+        for line in _unmeasured(key_path, measure, restriction.measures or [measure]):
+            yield f"{line}, {remedy}"
     for name, value in restriction.where.items():
-        if selection.get(name) != value:
-            selected = selection.get(name, "all values")
-            line = f"{key_path}.where.{name}: found {selected!r}, expected {value!r}"
-            yield f"{line}, or last_iteration_only: true"
-
-
-def _unmeasured(
-    key_path: str, measure: tuple[str, str], recorded: Sequence[tuple[str, str]]
-) -> Iterator[str]:
-    if measure not in recorded:
-        yield expected(key_path, measure_text(measure), map(measure_text, recorded))
+        if series.where.get(name) != value:
+            selected = series.where.get(name, "all values")
+            yield f"{key_path}.where.{name}: found {selected!r}, expected {value!r}, {remedy}"
 
 
 def _wrong_panel(key_path: str, panel: Panel, paper: Paper) -> Iterator[str]:
     """Yield one line per unknown name of a panel and its curves."""
-    if panel.experiment and panel.experiment not in paper.experiments:
-        yield expected(key_path, panel.experiment, paper.experiments)
+    yield from _not_among(key_path, panel.experiment, paper.experiments)
     for curve in panel.curves:
-        use = Use(
-            key_path,
-            curve.experiment,
-            curve.method,
-            curve.variant,
-            [*filter(None, (curve.measure, curve.low, curve.high))],
-            curve.where,
-            curve.last_iteration_only,
-        )
-        yield from _wrong_use(use, paper)
-        if experiment := paper.experiments.get(use.experiment):
-            yield from _wrong_x(use, panel.x, experiment)
-            if curve.by is not None and curve.by not in experiment.axes:
-                yield expected(f"{key_path}.by", curve.by, experiment.axes)
-
-
-def _wrong_x(use: Use, x: str, experiment: Experiment) -> Iterator[str]:
-    costs = [quantity for quantity, metric in experiment.measures if metric == NUMBER_METRIC]
-    if x in costs and not use.last_iteration_only:
-        yield from _not_recorded(use.key_path, use.selection, [(x, NUMBER_METRIC)], experiment)
-    allowed = [*experiment.axes, "t", *costs, *sorted(PRIVACY_COLUMNS)]
-    yield from _not_among(f"{use.key_path}.x", x, allowed)
+        measures = [*filter(None, (curve.measure, curve.low, curve.high))]
+        yield from _wrong_series(key_path, curve, measures, paper)
+        if experiment := paper.experiments.get(curve.experiment):
+            costs = [name for name, metric in experiment.measures if metric == NUMBER_METRIC]
+            allowed = [*experiment.axes, "t", *costs, *sorted(PRIVACY_COLUMNS)]
+            yield from _not_among(f"{key_path}.x", panel.x, allowed)
+            measures += [(cost, NUMBER_METRIC) for cost in costs if cost == panel.x]
+            if curve.by is not None:
+                yield from _not_among(f"{key_path}.by", curve.by, experiment.axes)
+            yield from _not_recorded(key_path, curve, measures, experiment)
 
 
 def _wrong_table(key_path: str, table: Table, paper: Paper) -> Iterator[str]:
     measures = [table.measure, *table.extra_columns.values()]
     for block in table.blocks:
         for row in block.methods:
-            use = Use(key_path, block.experiment, row.method, row.variant, measures, {})
-            yield from _wrong_use(use, paper)
+            runs = Series(experiment=block.experiment, method=row.method, variant=row.variant)
+            yield from _wrong_series(key_path, runs, measures, paper)
         if experiment := paper.experiments.get(block.experiment):
-            selection = {table.row_axis: table.row_values}
-            yield from _wrong_where(f"{key_path}.row_axis", selection, experiment, rows=True)
-
-
-def _wrong_quantity(key_path: str, algorithm: str, quantity: str) -> Iterator[str]:
-    """Yield a line if an algorithm does not record a quantity; skip unknown algorithms."""
-    if algorithm in algorithms.names():
-        recorded = algorithms.load(algorithm).quantities
-        if quantity not in recorded:
-            yield f"{expected(key_path, quantity, recorded)}, the quantities of {algorithm}"
-
-
-def _wrong_where(
-    key_path: str, selection: Mapping[str, Any], experiment: Experiment, *, rows: bool = False
-) -> Iterator[str]:
-    """Yield one line per unknown axis in a selection, and per value that an axis never has."""
-    for name, value in selection.items():
-        if isinstance(value, list) and not rows and not _is_range(value):
-            yield f"{key_path}.{name}: found {value!r}, expected a value, or a range [low, high]"
-            continue
-        if name not in experiment.axes:
-            if name not in OWN_COLUMNS:
-                yield expected(key_path, name, [*experiment.axes, *sorted(OWN_COLUMNS)])
-            elif not isinstance(value, list):
-                yield from _wrong_run_or_iteration(f"{key_path}.{name}", name, value, experiment)
-            continue
-        grid = [*experiment.axes[name].values, *experiment.smoke.axes.get(name, [])]
-        # Elsewhere than in tables, a list is a range.
-        for axis_value in value if rows else () if isinstance(value, list) else (value,):
-            yield from _not_among(f"{key_path}.{name}", axis_value, [*dict.fromkeys(grid)])
-
-
-def _wrong_run_or_iteration(
-    key_path: str, name: str, value: Any, experiment: Experiment
-) -> Iterator[str]:
-    """Yield a line if no result contains a selected run or iteration."""
-    if not arguments.is_whole(value):
-        yield f"{key_path}: found {value!r}, expected a whole number"
-    elif name == "run" and not 0 <= value < experiment.runs:
-        yield f"{key_path}: found {value}, expected one of 0 to {experiment.runs - 1}"
-    elif name == "t":
-        horizons = _horizons(experiment)
-        if experiment.iterations == "all":
-            measured, allowed = range(1, max(horizons) + 1), [f"1 to {max(horizons)}"]
-        else:
-            measured = allowed = sorted({*experiment.iterations, *horizons})
-        if value not in measured:
-            yield expected(key_path, value, allowed)
-
-
-def _is_range(value: list) -> bool:
-    return len(value) == 2 and all(map(arguments.is_real, value)) and value[0] <= value[1]
+            yield from _not_among(f"{key_path}.row_axis", table.row_axis, experiment.axes)
+            allowed = _values_of(table.row_axis, experiment) or table.row_values
+            for value in table.row_values:
+                yield from _not_among(f"{key_path}.row_values", value, allowed)
 
 
 def _wrong_claim(key_path: str, claim: Claim, paper: Paper) -> Iterator[str]:
-    drawings = {**paper.figures, **paper.tables}
-    yield from _not_among(f"{key_path}.figure", claim.figure, drawings)
+    yield from _not_among(f"{key_path}.figure", claim.figure, {**paper.figures, **paper.tables})
     never_tested = claim.untestable and not claim.variants
-    if claim.primary_variant not in claim.variants and not never_tested:
-        yield expected(f"{key_path}.primary_variant", claim.primary_variant, claim.variants)
+    if not never_tested:
+        yield from _not_among(f"{key_path}.primary_variant", claim.primary_variant, claim.variants)
     for test, series in claim.series():
-        is_private = test.kind in ("private", "tight")
-        columns = PRIVACY_COLUMNS if is_private else ()
-        use = Use(
-            key_path,
-            series.experiment,
-            series.method,
-            series.variant,
-            [series.measure] if series.measure and not is_private else [],
-            {name: value for name, value in series.where.items() if name not in columns},
-            is_private or series.last_iteration_only,
-        )
-        yield from _wrong_use(use, paper)
+        measures = [series.measure] if series.measure else []
+        if is_private := test.kind in OF_PRIVACY:
+            selected = series.where.items()
+            where = {name: value for name, value in selected if name not in PRIVACY_COLUMNS}
+            series, measures = series.model_copy(update={"where": where}), []
+        yield from _wrong_series(key_path, series, measures, paper)
         if experiment := paper.experiments.get(series.experiment):
-            allowed = [*experiment.axes, "t"]
-            for name in filter(None, (test.x, *test.other_axes)):
-                yield from _not_among(key_path, name, allowed)
+            for axis in filter(None, (test.x, *test.other_axes)):
+                yield from _not_among(key_path, axis, [*experiment.axes, "t"])
+            if not is_private:
+                yield from _not_recorded(key_path, series, measures, experiment)
 
 
 # --- Settings -------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -69,7 +69,6 @@ SECTIONS = ("experiments", "figures", "tables", "claims")
 TARGETS = ("figures", "tables")
 """Sections whose names are targets of the workflow."""
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
-V = TypeVar("V")
 
 
 def one_of(names: Sequence[str] | Callable[[], Sequence[str]]) -> Callable[[str], str]:
@@ -86,14 +85,6 @@ def one_of(names: Sequence[str] | Callable[[], Sequence[str]]) -> Callable[[str]
         return name
 
     return check
-
-
-def look_up(entries: Mapping[str, V], name: str, key_path: str) -> V:
-    """Return the entry with a name, or raise an error that lists all names."""
-    if name not in entries:
-        expected = ", ".join(entries) or "(none)"
-        raise ConfigurationError([f"{key_path}: found {name!r}, expected one of {expected}"])
-    return entries[name]
 
 
 Algorithm = Annotated[Slug, AfterValidator(one_of(algorithms.names))]
@@ -400,13 +391,14 @@ class Curve(CurveKeys):
             if "measure" not in self.model_fields_set | self.grid.keys():
                 quantity, metric = curve.quantity or quantity, curve.metric or metric
             default = panel.experiments.get(curve.method, panel.experiment)
-            curve = curve.model_copy(update={
+            experiment = curve.experiment or default
+            yield curve.model_copy(update={
                 "measure": (quantity, metric),
-                "experiment": curve.experiment or default,
+                "experiment": experiment,
+                "interpretation": curve.interpretation or file.interpretation(experiment, curve),
                 "style": curve.style or curve.variant,
                 "where": {**panel.where, **curve.where},
             })  # fmt: skip
-            yield _interpreted(curve, curve.experiment, file, key_path)
 
 
 def listed(content: Any) -> Any:
@@ -547,29 +539,11 @@ class TabulatedMethod(FileEntry):
     variant: str = ""
     """Variant of the algorithm, if `method` names an algorithm only."""
     interpretation: Interpretation | None = None
-    """literal (as the paper states it), resolved (corrected or completed) or ablation (with one
-    component changed); default: that of the variant."""
+    """Interpretation of the paper; derived from the variant."""
     published: list[tuple[Number, Number, Number]] = []
     """Published numbers, one [row value, mean, standard deviation] per row."""
 
     _variant_of_method = model_validator(mode="before")(split_method)
-
-
-Entry = TypeVar("Entry", Curve, TabulatedMethod)
-
-
-def _interpreted(entry: Entry, experiment: str, file: Part, key_path: str) -> Entry:
-    """Return a curve or a row of a table with the interpretation of its variant."""
-    if entry.interpretation:
-        return entry
-    runs = look_up(file.experiments, experiment, f"{key_path}.experiment")
-    variants = {
-        f"{algorithm}.{name}": variant
-        for algorithm, by_name in runs.algorithms.items()
-        for name, variant in by_name.items()
-    }
-    variant = look_up(variants, f"{entry.method}.{entry.variant}", f"{key_path}.method")
-    return entry.model_copy(update={"interpretation": variant.interpretation})
 
 
 class Block(FileEntry):
@@ -608,14 +582,16 @@ class Table(FileEntry):
 
     def complete(self, name: str, file: Part) -> Table:
         """Return the table with interpretations of its methods and sentences in its caption."""
-        key_path = f"tables.{name}"
         blocks = [
             block.model_copy(update={"methods": [
-                _interpreted(method, block.experiment, file, key_path) for method in block.methods
+                row.model_copy(
+                    update={"interpretation": file.interpretation(block.experiment, row)}
+                )
+                for row in block.methods
             ]})
             for block in self.blocks
         ]  # fmt: skip
-        caption = formatted(self.caption, file.sentences, f"{key_path}.caption")
+        caption = formatted(self.caption, file.sentences, f"tables.{name}.caption")
         return self.model_copy(update={"blocks": blocks, "caption": caption})
 
 
@@ -692,6 +668,16 @@ class Part(FileEntry):
     """Tables by name, with measurements of experiments next to published values."""
     claims: dict[Name, Claim] = {}
     """Claims of the paper by name, each with its test."""
+
+    def interpretation(self, experiment: str, entry: Curve | TabulatedMethod) -> Interpretation:
+        """Return the interpretation of the variant that a figure or table shows.
+
+        The checks of a paper refuse an unknown experiment, algorithm or variant.
+        """
+        runs = self.experiments.get(experiment)
+        variants = runs.algorithms.get(entry.method, {}) if runs else {}
+        variant = variants.get(entry.variant)
+        return variant.interpretation if variant else "resolved"
 
     def complete(self) -> dict[str, dict[str, Any]]:
         """Return the sections of the file with complete figures, tables and claims."""
@@ -879,9 +865,9 @@ def resolve_delta(delta: Any, *, agents: int, records: int) -> float:
     if not isinstance(delta, Mapping):
         require(arguments.is_real(delta), "budget.delta", delta, "a number in [0, 1)")
         return float(delta)
+    arguments.whole("network.agents", agents, 1)
+    arguments.whole("problem.records", records, 1)
     power = delta.get("records_power")
-    for key, value in {"network.agents": agents, "problem.records": records}.items():
-        require(arguments.is_whole(value) and value >= 1, key, value, "a whole number >= 1")
     below = arguments.is_real(power) and power < 0
     require(below, "budget.delta.records_power", power, "a number below 0")
     return math.pow(agents * records, power)
