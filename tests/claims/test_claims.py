@@ -180,16 +180,6 @@ def test_privacy_claims_hold_by_proof_and_fail_only_by_a_lower_bound():
     assert verdict(test, frame, privacy=rounded) == HELD
 
 
-def test_a_tight_claim_fails_above_and_below_the_accounted_epsilon():
-    test = Test(
-        kind="tight", tolerance=0.01, series=Series(experiment="e", method="a", variant="one")
-    )
-    frame = measurements("one", LEVEL)
-    for accounted, expected in ((1.0, HELD), (0.9, NOT_HELD), (1.1, NOT_HELD)):
-        privacy = NO_PRIVACY.with_columns(epsilon_accountant=pl.lit(accounted))
-        assert verdict(test, frame, privacy=privacy) == expected
-
-
 def test_an_exact_series_is_compared_with_every_run_of_the_other_series():
     """One run of exact values does not reduce the other series to its first run."""
     exact = measurements("two", [1.0] * 4, spread=0.0).filter(pl.col("run") == 0)

@@ -14,7 +14,7 @@ from private_consensus.common.row_filters import selected
 from private_consensus.core import algorithms, problems
 from private_consensus.core.algorithms.base import Analysis
 from private_consensus.reproduction.claims.differences import LABELS
-from private_consensus.reproduction.claims.schema import MAX_WORDS, OF_PRIVACY
+from private_consensus.reproduction.claims.schema import MAX_WORDS, PRIVATE
 from private_consensus.reproduction.claims.words import HELD, NOT_HELD
 from private_consensus.reproduction.results.files import rows_of
 
@@ -167,7 +167,7 @@ def test_the_setting_states_the_runs_of_a_claim_that_its_figure_does_not_show(pl
         private = set(re.findall(r"the privacy of (\w+)", decisive))
         expected = {True: set(), False: set()}
         for test in tests:
-            expected[test.kind in OF_PRIVACY] |= {(s.experiment, s.method) for s in test.all_series}
+            expected[test.kind == PRIVATE] |= {(s.experiment, s.method) for s in test.all_series}
         experiments = {experiment for experiment, _ in expected[True] | expected[False]}
         if experiments <= shown or claim.untested or claim.untestable:
             assert not stated and not private, name

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
-from scipy.optimize import minimize
 from scipy.stats import kstest, laplace, norm
 
 from observed import logistic_problem, run, running
@@ -32,7 +31,6 @@ from private_consensus.core.problems import mean_estimation
 from private_consensus.core.problems.logistic_regression import LogisticRegression
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget, account, aggregation, verdict_of
-from private_consensus.reproduction.statements import constrained
 
 AGENTS, DIM = 6, 5
 FREE = Budget(np.inf, 0.0)
@@ -458,31 +456,3 @@ def test_calibrated_noise_covers_all_coordinates_and_ignores_random_weights(prob
 
 def test_record_curvature_of_mean_estimation_is_zero(streams):
     assert mean_estimation.build(streams, 3, records=2, dim=2, box=1.0).record_curvature == 0
-
-
-# --- Problem (1) with sum A_i x_i = c -------------------------------------------------------------
-
-
-@pytest.mark.parametrize("first_order", [False, True])
-def test_constrained_admm_converges_to_the_slsqp_solution(first_order):
-    """Compare with sequential quadratic programming, which does not use (33)."""
-    task = constrained.sample_problem(3)
-    shape = task.A.shape[0], task.A.shape[2]
-
-    def objective(v):
-        x = v.reshape(shape)
-        value = np.logaddexp(0, np.matvec(task.b, x)).sum() + task.m / 2 * (x**2).sum()
-        return value, task.gradient(x).ravel()
-
-    optimum = minimize(
-        objective,
-        np.zeros(np.prod(shape)),
-        jac=True,
-        method="SLSQP",
-        constraints={"type": "eq", "fun": lambda v: task.residual(v.reshape(shape))},
-        options={"ftol": 1e-14, "maxiter": 500},
-    )
-    points, _ = constrained.run(task, first_order, 200, spread=1.0)
-    assert optimum.success
-    assert np.abs(points[-1] - optimum.x.reshape(shape)).max() < 1e-6
-    assert np.ptp(points[-1], axis=0).min() > 0.01  # agents do not agree: no consensus problem

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterable
 from functools import lru_cache
 from operator import itemgetter
@@ -11,7 +9,6 @@ from operator import itemgetter
 import polars as pl
 
 from private_consensus.common.grouping import grouped
-from private_consensus.common.multiplicity import ALPHA
 from private_consensus.common.spreadsheets import code, csv, markdown_table
 from private_consensus.common.spreadsheets import markdown as cell
 from private_consensus.reproduction.claims.words import MEANINGS
@@ -31,7 +28,7 @@ COLUMNS = (
 )  # fmt: skip
 """Columns of the files. Statistics that are logarithms of ratios are converted to ratios."""
 
-FILES = ("scorecard.csv", "scorecard.md", "scorecard.json")
+FILES = ("scorecard.csv", "scorecard.md")
 LEGEND = (
     "The setting lists data, budget, N agents with their graph, and T iterations. "
     "The number is that of the tested point that is nearest to failing. *literal* follows the "
@@ -77,28 +74,10 @@ def table(claims: Iterable[Row]) -> pl.DataFrame:
 
 
 def files(claims: Iterable[Row]) -> dict[str, str]:
-    """Return the scorecard as CSV, Markdown and JSON, by file name."""
+    """Return the scorecard as CSV and Markdown, by file name."""
     claims = list(claims)
     frame = table(claims) if claims else pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String))
-    return {
-        "scorecard.csv": csv(frame),
-        "scorecard.md": markdown(claims),
-        "scorecard.json": json.dumps(
-            {"alpha": ALPHA,
-             "adjustment": "Holm, over the primary variants of the claims that the papers make",
-             "counts": [{key: c[key] for key in ("verdict", "count")} for c in counts(claims)],
-             "claims": [_finite(row) for row in frame.to_dicts()]},
-            indent=1,
-        ) + "\n",
-    }  # fmt: skip
-
-
-def _finite(row: Row) -> dict[str, object]:
-    """Replace infinite numbers by None, since JSON has no infinity."""
-    return {
-        key: None if isinstance(value, float) and not math.isfinite(value) else value
-        for key, value in row.items()
-    }
+    return {"scorecard.csv": csv(frame), "scorecard.md": markdown(claims)}
 
 
 def markdown(claims: Iterable[Row]) -> str:

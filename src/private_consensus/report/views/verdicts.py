@@ -124,7 +124,7 @@ def _in_words(row: Row, size: str, accepted: str) -> str:
     """Describe the deciding number of a claim and the values for which the claim is true."""
     if row["verdict"] in (UNTESTED, UNTESTABLE) or not row["parts"]:
         return ""
-    if row["kind"] in ("private", "tight"):
+    if row["kind"] == "private":
         return f"{size} times the claimed ε"
     kind = measure(row)
     noun = kind if kind in ("ratio", "slope", "difference") else "value"
@@ -163,7 +163,7 @@ def _undecided(row: Row) -> str:
     if row["verdict_unadjusted"] != UNDECIDED:
         return f"without adjustment for the number of claims: {row['verdict_unadjusted']}"
     runs_needed = row.get("runs_needed")
-    if row["kind"] in ("private", "tight"):
+    if row["kind"] == "private":
         return "neither proven nor refuted"
     if runs_needed is None:
         return ""

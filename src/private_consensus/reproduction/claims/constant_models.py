@@ -58,13 +58,11 @@ CONSTANTS = {
     "log_distance": Constant(ORIGIN, "origin_log_distance"),
     "own_loss": Constant(ORIGIN, math.log(2)),
     "training_loss": Constant(UNIFORM, math.log(CLASSES)),
-    "bce.training_loss": Constant(UNIFORM, math.log(CLASSES) - 9 * math.log(1 - 1 / CLASSES)),
     "test_accuracy": Constant("guessing the class", 1 / CLASSES, True),
 }
-"""Constant model of each metric that has one; the prefix is a paper or a variant.
+"""Constant model of each metric that has one; the prefix is a paper.
 
-Gratton et al. sum the normalised error over five agents. The variants ``bce`` have another loss,
-the sum of ten binary cross-entropies.
+Gratton et al. sum the normalised error over five agents.
 """
 
 
@@ -109,8 +107,7 @@ def _varied_settings(tests: Sequence[Test]) -> list[str]:
 def _constant(series: Series) -> Constant | None:
     _, metric = series.measure or ("", "")
     paper = series.experiment.partition("_")[0]
-    keys = (f"{series.variant}.{metric}", f"{paper}.{metric}", metric)
-    return next((CONSTANTS[key] for key in keys if key in CONSTANTS), None)
+    return CONSTANTS.get(f"{paper}.{metric}", CONSTANTS.get(metric))
 
 
 def _losses(

@@ -25,7 +25,7 @@ import polars as pl
 from private_consensus.common.multiplicity import ALPHA
 
 from .intervals import MIN_RUNS, quantile, runs_needed
-from .schema import OF_PRIVACY, Test
+from .schema import PRIVATE, Test
 from .statements import Estimates, estimates
 from .words import (
     CONFIRMED,
@@ -336,7 +336,7 @@ def _runs(estimate: Estimates, index: int, distance: float, width: float, alpha:
 
 def _exact(test: Test, deterministic: Collection[str]) -> bool:
     methods = {series.method for series in test.all_series}
-    return test.kind in OF_PRIVACY or methods <= set(deterministic)
+    return test.kind == PRIVATE or methods <= set(deterministic)
 
 
 def _group(test: Test, number: int, index: int) -> str:

@@ -26,13 +26,13 @@ from private_consensus.core import algorithms, problems
 Kind = Literal[
     "decreasing", "increasing", "falls", "slope", "below", "lower", "steadier", "ratio",
     "difference", "differs", "reaches_earlier", "level", "trend", "steady", "largest", "smallest",
-    "private", "tight",
+    "private",
 ]  # fmt: skip
 
 COMPARISONS = ("below", "lower", "steadier", "ratio", "difference", "differs", "reaches_earlier")
 
-OF_PRIVACY = ("private", "tight")
-"""Kinds of tests that use the privacy table instead of measurements; their intervals consist of
+PRIVATE = "private"
+"""Kind of tests that use the privacy table instead of measurements; their intervals consist of
 bounds on epsilon, without random error."""
 EXPECTED = {
     "method": "algorithm.variant", "variant": "algorithm.variant", "measure": "quantity.metric",
@@ -113,8 +113,7 @@ class Test(Product):
     ``against`` reaches its goal. The goal is ``goal``, or ``expected`` times the last mean of the
     respective series. ``level``: the means lie between ``at_least`` and ``at_most``. ``private``:
     the true epsilon is at most the claimed one, relatively within ``tolerance``. The true epsilon
-    lies between a proven lower bound and the accountant's. ``tight``: like ``private``, and the
-    accountant's epsilon is not less than the claimed one either.
+    lies between a proven lower bound and the accountant's.
 
     The ``quantifier`` determines what is stated about the points of a test. ``each``: every point
     is a part of a compound claim, which may therefore hold in part. ``universal``: the test is one
@@ -193,7 +192,7 @@ class Test(Product):
             raise Refused([f"{key_path}.kind: missing, expected a kind of test"])
         for series in filter(None, (first, second)):
             for key, expected in EXPECTED.items():
-                if not getattr(series, key) and (key != "measure" or self.kind not in OF_PRIVACY):
+                if not getattr(series, key) and (key != "measure" or self.kind != PRIVATE):
                     raise Refused([f"{key_path}.{key}: missing, expected {expected}"])
         complete = {"series": first.selected(), "against": second and second.selected()}
         return self.model_copy(update=complete)

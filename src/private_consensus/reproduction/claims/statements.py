@@ -20,7 +20,7 @@ from private_consensus.common.multiplicity import ALPHA
 from private_consensus.privacy.verdicts import SLACK
 
 from .intervals import jackknife, limits
-from .schema import COMPARISONS, OF_PRIVACY, Series, Test
+from .schema import COMPARISONS, PRIVATE, Series, Test
 from .selection import measured, paired, rows_of
 from .words import axis_words, measure_words, point_words
 
@@ -111,10 +111,10 @@ class Contrast:
 def estimates(test: Test, runs: pl.DataFrame, privacy: pl.DataFrame) -> Estimates:
     """Estimate the statistics of a test from measurements of runs.
 
-    ``privacy`` is used by the kinds ``private`` and ``tight``. A series without measurements, two
-    series with different grids, and a missing key raise ``InvalidInput``.
+    ``privacy`` is used by the kind ``private``. A series without measurements, two series with
+    different grids, and a missing key raise ``InvalidInput``.
     """
-    if test.kind in OF_PRIVACY:
+    if test.kind == PRIVATE:
         return _privacy(test, privacy)
     if test.kind in COMPARISONS:
         return estimated(test, *_both(test, runs))
@@ -126,7 +126,7 @@ def estimates(test: Test, runs: pl.DataFrame, privacy: pl.DataFrame) -> Estimate
 def estimated(
     test: Test, labels: Sequence[str], values: np.ndarray, x: Sequence[np.ndarray]
 ) -> Estimates:
-    """Estimate the statistics of a test of measurements; not for ``private`` and ``tight``.
+    """Estimate the statistics of a test of measurements; not for ``private``.
 
     ``values``, [points, runs], are those of all groups, one per combination of values of
     ``other_axes``. For a comparison, the values of the first series precede those of the second.
@@ -146,7 +146,7 @@ def estimated(
 
 RATIO_TESTS = {
     "decreasing", "increasing", "largest", "smallest", "below", "lower", "steadier",
-    "ratio", "differs", "reaches_earlier", "private", "tight",
+    "ratio", "differs", "reaches_earlier", "private",
 }  # fmt: skip
 """Kinds of test whose statistic is the logarithm of a ratio."""
 UNITS = {
@@ -444,12 +444,10 @@ def _privacy(test: Test, privacy: pl.DataFrame) -> Estimates:
     frame = rows_of(test.series, privacy)
     claimed = np.log(frame["epsilon_claimed"].to_numpy())
     accounted = _without_rounding(_log(frame["epsilon_accountant"].to_numpy()) - claimed)
-    lower = accounted if test.kind == "tight" else _without_rounding(_proven_lower(frame) - claimed)
+    lower = _without_rounding(_proven_lower(frame) - claimed)
     upper = np.where(frame["proven"].to_numpy(), accounted, np.inf)
     names = [f"accountant's epsilon divided by the claimed {value:g}" for value in np.exp(claimed)]
-    slack = float(np.log1p(test.tolerance))
-    region = (-slack if test.kind == "tight" else -np.inf, slack)
-    accept = np.array([region] * len(names))
+    accept = np.array([(-np.inf, np.log1p(test.tolerance))] * len(names))
     exact = np.zeros(len(names))
     means = frame.select("epsilon_accountant", "epsilon_claimed").to_numpy()
     return Estimates(

@@ -17,7 +17,7 @@ from private_consensus.common.multiplicity import ALPHA, holm
 from .constant_models import no_better
 from .intervals import limits
 from .judging import NEVER, Element, Verdict, evaluate
-from .schema import OF_PRIVACY, Claim
+from .schema import PRIVATE, Claim
 from .selection import CURVE, rows_for
 from .statements import UNITS, without_sign
 from .words import (
@@ -205,7 +205,7 @@ def _related(row: Mapping[str, Any], proven: Mapping[tuple[str, str], str]) -> s
 def _interval(row: Mapping[str, Any], level: float) -> dict[str, float]:
     """Compute the interval of a random deciding statistic at its level of Holm's method."""
     moments = [row["value"], row["error"], row["skewness"]]
-    if None in moments or row["low"] == row["high"] or row["kind"] in OF_PRIVACY:
+    if None in moments or row["low"] == row["high"] or row["kind"] == PRIVATE:
         return {}
     low, high = limits(*moments, row["runs"], level / max(1, row["level_divisor"]))
     if row["kind"] == "differs":

@@ -11,7 +11,7 @@ from private_consensus.common.row_filters import matches
 from private_consensus.core import algorithms
 from private_consensus.core.algorithms.base import Analysis
 
-from ..claims.schema import OF_PRIVACY
+from ..claims.schema import PRIVATE
 from ..data import PREPARATIONS
 from ..data.catalogue import entry
 
@@ -124,7 +124,7 @@ def _runs_text(plan: Plan, claim: Claim, tests: Sequence[Test]) -> str:
             (series.experiment, series.method)
             for test in tests
             for series in test.all_series
-            if (test.kind in OF_PRIVACY) == is_private
+            if (test.kind == PRIVATE) == is_private
         ]
         for is_private in (True, False)
     )

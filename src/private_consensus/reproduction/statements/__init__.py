@@ -19,7 +19,6 @@ from . import (
     admm,
     concentrated,
     consensus_innovation,
-    constrained,
     functional,
     gradient_descent,
     local,
@@ -29,7 +28,7 @@ from . import (
 from .base import Part, Parts
 
 MODULES = (
-    admm, concentrated, consensus_innovation, constrained, functional, gradient_descent, local, sgd,
+    admm, concentrated, consensus_innovation, functional, gradient_descent, local, sgd,
     zeroth_order,
 )  # fmt: skip
 
