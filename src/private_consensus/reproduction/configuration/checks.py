@@ -22,7 +22,7 @@ from private_consensus.core.algorithms.base import Analysis
 from private_consensus.core.parameters import require_allowed
 from private_consensus.privacy import Budget
 
-from ..claims.schema import OF_PRIVACY, Claim, Series
+from ..claims.schema import PRIVATE, Claim, Series
 from ..data import PREPARATIONS
 from ..results.numbers import FIXED, KEY, POINT
 from .schema import Audits, Curve, Experiment, Panel, Paper, Table, TunedParameters
@@ -264,7 +264,7 @@ def _wrong_claim(key_path: str, claim: Claim, paper: Paper) -> Iterator[str]:
         yield from _not_among(f"{key_path}.primary_variant", claim.primary_variant, claim.variants)
     for test, series in claim.series():
         measures = [series.measure] if series.measure else []
-        if is_private := test.kind in OF_PRIVACY:
+        if is_private := test.kind == PRIVATE:
             selected = series.where.items()
             where = {name: value for name, value in selected if name not in PRIVACY_COLUMNS}
             series, measures = series.model_copy(update={"where": where}), []
