@@ -28,9 +28,9 @@ comparison: $(READY)
 	$(SNAKEMAKE) --configfile config/comparison.yaml -- comparison
 	@echo "The comparison: results/paper/comparison/comparison.md"
 
-# Publish a full run on real data to results/reference. With PARTIAL=1, papers may be missing; the manifest lists them.
+# Publish a full run on real data to results/reference.
 publish: $(READY)
-	$(SNAKEMAKE) -- $(if $(PARTIAL),publish_partial,publish)
+	$(SNAKEMAKE) -- publish
 
 # Check the report of a run: sizes and accessibility of each page; texts, marks and colours of each figure.
 check-report: $(READY)

@@ -76,32 +76,25 @@ rule write_report:
 
 
 # The reference results are in the repository. They are written only from up-to-date and complete results on real data.
-for name in ("publish", "publish_partial"):
-
-    rule:
-        name:
-            name
-        input:
-            f"results/{SCALE}/report/index.html",
-            plan=f"results/{SCALE}/plan.json",
-            claims=f"results/{SCALE}/claims.parquet",
-            privacy=f"results/{SCALE}/privacy.parquet",
-            statements=f"results/{SCALE}/statements.parquet",
-            numbers=expand(
-                f"results/{SCALE}/data/{{figure}}.parquet", figure=PLAN.figures
-            ),
-            svg=expand(f"results/{SCALE}/figures/{{figure}}.svg", figure=PLAN.figures),
-            tables=expand(f"results/{SCALE}/data/{{table}}.parquet", table=PLAN.tables),
-            compared=COMPARISON,
-            cards=expand(f"results/{SCALE}/cards/{{name}}.json", name=PREPARATIONS_USED),
-        log:
-            f"results/{SCALE}/logs/{name}.log",
-        localrule: True
-        conda:
-            "../envs/jobs.yml"
-        params:
-            partial=name == "publish_partial",
-            papers=read_yaml(Path(HOME, "config", "config.yaml"))["papers"],
-            commit=lambda w: pages.described_commit(HOME),
-        script:
-            "../scripts/publish.py"
+rule publish:
+    input:
+        f"results/{SCALE}/report/index.html",
+        plan=f"results/{SCALE}/plan.json",
+        claims=f"results/{SCALE}/claims.parquet",
+        privacy=f"results/{SCALE}/privacy.parquet",
+        statements=f"results/{SCALE}/statements.parquet",
+        numbers=expand(f"results/{SCALE}/data/{{figure}}.parquet", figure=PLAN.figures),
+        svg=expand(f"results/{SCALE}/figures/{{figure}}.svg", figure=PLAN.figures),
+        tables=expand(f"results/{SCALE}/data/{{table}}.parquet", table=PLAN.tables),
+        compared=COMPARISON,
+        cards=expand(f"results/{SCALE}/cards/{{name}}.json", name=PREPARATIONS_USED),
+    log:
+        f"results/{SCALE}/logs/publish.log",
+    localrule: True
+    conda:
+        "../envs/jobs.yml"
+    params:
+        papers=read_yaml(Path(HOME, "config", "config.yaml"))["papers"],
+        commit=lambda w: pages.described_commit(HOME),
+    script:
+        "../scripts/publish.py"

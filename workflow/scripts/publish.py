@@ -19,5 +19,4 @@ with job_logging(snakemake.log[0], plan["config"]):
         config=plan["config"],
         papers=params.papers,
         stamped=plan["expected"],
-        partial=params.partial,
     )

@@ -13,6 +13,10 @@ from .parser import build_parser
 
 MAX_LINES = 20
 """Errors of one configuration that are printed; the others are counted."""
+OPTIONAL = frozenset(
+    ("PIL", "ipumspy", "jinja2", "pooch", "requests", "sklearn", "snakemake", "typst", "vl_convert")
+)
+"""Import names of the packages of the extra ``workflow``."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,7 +33,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help()
         return 0
     # Imported here, so that the help is printed without delay.
-    from ..api.extras import how_to_install
     from .output import print_error
 
     try:
@@ -43,9 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             lines = [*lines[:MAX_LINES], f"and {len(lines) - MAX_LINES} more"]
         print_error("; ".join(lines))
     except ModuleNotFoundError as error:
-        if (line := how_to_install(error)) is None:
+        if (error.name or "").partition(".")[0] not in OPTIONAL:
             raise
-        print_error(line)
+        print_error(f"{error.name} is not installed: install the package with its extra [workflow]")
     except MemoryError as error:
         print_error(f"not enough memory: {error}")
     except BrokenPipeError:  # a command such as head has closed the output

@@ -27,7 +27,6 @@ def manifest(
     config: Mapping[str, Any],
     *,
     seconds: Mapping[str, float],
-    missing: Iterable[str],
     stamped: Iterable[str],
     files: Mapping[str, str],
 ) -> dict[str, object]:
@@ -37,8 +36,6 @@ def manifest(
     ----------
     seconds : mapping
         Name of each job to its wall seconds.
-    missing : iterable of str
-        Papers that are intentionally absent.
     stamped : iterable of str
         Paths of the results whose provenance is listed.
     files : mapping
@@ -50,7 +47,6 @@ def manifest(
         "commit": results.commit,
         "seed": config["seed"],
         "papers": list(config["papers"]),
-        "missing papers": sorted(missing),
         "versions": versions(),
         "machine": machine(),
         "data": [{key: card.get(key, "") for key in CARD} for card in results.cards],

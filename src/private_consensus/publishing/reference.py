@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from private_consensus.common.errors import require
-from private_consensus.common.provenance import atomic_write, checksums, write_json, write_text
+from private_consensus.common.provenance import checksums, write_json, write_text
 from private_consensus.common.spreadsheets import csv, markdown, markdown_table
 from private_consensus.common.symbols import typeset
-from private_consensus.report.reading import Results, surrogates_in, svg_size
-from private_consensus.report.site import DRAWINGS, copy
+from private_consensus.report.reading import Results, surrogates_in
+from private_consensus.report.site import copy
 from private_consensus.report.views import scorecard, verdicts
-from private_consensus.reproduction.figures.drawings import png_of, small_svg
 from private_consensus.reproduction.results.files import rows_of
 
 from .manifest import manifest, wall_seconds
@@ -25,8 +24,6 @@ MAX_BYTES = 25_000_000
 """Largest size of the folder of reference results."""
 LONG_TABLE = "privacy"
 """Table with thousands of rows, which is not converted to CSV."""
-WIDTH = 1600.0
-"""Width of published PNG files, in pixels."""
 TABLES = ("csv", "md", "tex")
 IDENTIFIERS = frozenset({"record", "row_id", "index", "run", "person", "feature"})
 """Columns that identify single records or single runs."""
@@ -42,17 +39,15 @@ def publish(
     config: Mapping[str, Any],
     papers: Iterable[str],
     stamped: Iterable[str] = (),
-    partial: bool = False,
 ) -> None:
     """Write the reference results of a run, ``results/<scale>``, and replace earlier ones.
 
-    The provenance of the results ``stamped`` is written to the manifest. If ``partial``, papers may
-    be missing, and the manifest lists them. A run that cannot serve as a reference raises
-    ``InvalidInput``, and nothing is written.
+    The provenance of the results ``stamped`` is written to the manifest. A run that cannot serve as
+    a reference, for example without one of the ``papers``, raises ``InvalidInput``, and nothing is
+    written.
     """
     run, folder = Path(run), Path(folder)
-    missing = sorted(set(papers) - set(config["papers"]))
-    require_citable(results, config, missing, partial=partial)
+    require_citable(results, config, papers)
     for name in [*results.facts, *results.tables]:
         require_aggregates(name, rows_of(run / "data" / f"{name}.parquet"))
     for path in (run / "audit").glob("*.parquet"):
@@ -65,7 +60,7 @@ def publish(
             shutil.copytree(results.comparison, new / "comparison")
         files = [path for path in new.rglob("*") if path.is_file()]
         content = manifest(
-            results, config, seconds=wall_seconds(run / "logs"), missing=missing,
+            results, config, seconds=wall_seconds(run / "logs"),
             stamped=stamped, files=checksums(files, new),
         )  # fmt: skip
         write_json(new / "manifest.json", content)
@@ -78,19 +73,14 @@ def publish(
         shutil.rmtree(new, ignore_errors=True)
 
 
-def require_citable(
-    results: Results, config: Mapping[str, Any], missing: Sequence[str], *, partial: bool
-) -> None:
-    """Raise ``InvalidInput`` for a reduced run, surrogate data, or papers that are missing.
-
-    If ``partial``, papers may be missing.
-    """
+def require_citable(results: Results, config: Mapping[str, Any], papers: Iterable[str]) -> None:
+    """Raise ``InvalidInput`` for a reduced run, surrogate data, or papers that are missing."""
     scale, runs, surrogates = results.scale, config.get("runs"), _surrogates(results)
     require(scale == "paper", "scale", scale, "paper: only a full run is a reference")
     require(runs is None, "runs", runs, "no key runs, for a reference")
     require(not surrogates, "data", surrogates, "real data: set data.mirror and run again")
-    expected = "all papers, or `make publish PARTIAL=1`"
-    require(partial or not missing, "papers", f"without {', '.join(missing)}", expected)
+    missing = ", ".join(sorted(set(papers) - set(config["papers"])))
+    require(not missing, "papers", f"without {missing}", "all papers")
 
 
 def _surrogates(results: Results) -> str:
@@ -120,22 +110,20 @@ def require_aggregates(name: str, frame: pl.DataFrame) -> None:
 
 
 def _write(results: Results, run: Path, folder: Path) -> None:
-    figures = [run / "figures" / f"{name}.svg" for name in results.facts]
-    drawings = [run / "audit" / f"{name}.svg" for name in DRAWINGS]
-    for file in [*figures, *filter(Path.is_file, drawings)]:
-        svg = file.read_text(encoding="utf-8")
-        write_text(folder / "figures" / file.name, small_svg(svg))
-        with atomic_write(folder / "figures" / f"{file.stem}.png") as temporary:
-            temporary.write_bytes(small_png(svg))
+    for kind in ("svg", "png"):
+        for name in results.facts:
+            copy(run / "figures" / f"{name}.{kind}", folder / "figures" / f"{name}.{kind}")
+        for file in sorted((run / "audit").glob(f"*.{kind}")):
+            copy(file, folder / "figures" / file.name)
     for name in results.tables:
         for kind in TABLES:
-            _copy(f"tables/{name}.{kind}", run, folder)
+            copy(run / "tables" / f"{name}.{kind}", folder / "tables" / f"{name}.{kind}")
     for name in [*results.facts, *results.tables]:
-        _copy(f"data/{name}.parquet", run, folder)
+        copy(run / "data" / f"{name}.parquet", folder / "data" / f"{name}.parquet")
     audited = sorted(f"audit/{path.stem}" for path in (run / "audit").glob("*.parquet"))
     statements = ["statements"] if results.statements else []
     for name in ("claims", "privacy", *statements, *audited):
-        _copy(f"{name}.parquet", run, folder)
+        copy(run / f"{name}.parquet", folder / f"{name}.parquet")
         if name != LONG_TABLE:
             # The text of all elements of a claim has 13 kB per row.
             rows = rows_of(run / f"{name}.parquet").drop("elements", strict=False)
@@ -143,11 +131,6 @@ def _write(results: Results, run: Path, folder: Path) -> None:
     for name, text in scorecard.files(scorecard.scored(results)).items():
         write_text(folder / name, text)
     write_text(folder / "README.md", gallery(results))
-
-
-def small_png(svg: str) -> bytes:
-    """Render a figure as PNG of :data:`WIDTH` pixels."""
-    return png_of(svg, WIDTH / svg_size(svg).get("width", WIDTH))
 
 
 def gallery(results: Results) -> str:
@@ -178,8 +161,3 @@ def gallery(results: Results) -> str:
         lines += [markdown_table(("Figure", "Caption"), rows)] if rows else []
         lines += [f"In addition: {'; '.join(added)}."] if added else []
     return "\n".join(lines) + "\n"
-
-
-def _copy(name: str, source: Path, target: Path) -> None:
-    """Copy a file of one folder to another folder."""
-    copy(source / name, target / name)
