@@ -17,7 +17,9 @@ PROBLEM = pc.problems.class_of("mean_estimation")(MEANS, records=50, box=1.0)
 RING = pc.networks.build(STREAMS, "ring", 5)
 BUDGET = pc.Budget(1.0, 1e-5)
 ROWS = np.random.default_rng(2).normal(size=(40, 2))
-SHARES = pc.split(ROWS, label=(ROWS[:, 0] > 0).astype(int), agent=5, clip=1.0, test=0.25)
+TABLE = {"x0": ROWS[:, 0], "x1": ROWS[:, 1], "label": (ROWS[:, 0] > 0).astype(int)}
+OPTIONS = {"label": "label", "agent": 5, "clip": 1.0, "test": 0.25}
+SHARES = pc.split(TABLE, **OPTIONS)
 
 
 def result(name="gradient_descent", problem=PROBLEM, horizon=20, budget=BUDGET, **options):
@@ -91,11 +93,10 @@ def test_an_exported_model_contains_its_guarantee_and_prediction_rule(tmp_path):
     "changes", [{"clip": 2.0}, {"bounds": (-9, 9)}, {"labels": (1, 0)}, {"agent": 4}, {"seed": 1}]
 )
 def test_a_model_is_not_exported_in_the_units_of_other_shares(tmp_path, changes):
-    arguments = {"label": (ROWS[:, 0] > 0).astype(int), "agent": 5, "clip": 1.0, "test": 0.25}
     done = result("muffliato_gd", SHARES.logistic_regression(), 2)
-    assert done.export(tmp_path / "model.json", pc.split(ROWS, **arguments)).is_file()
+    assert done.export(tmp_path / "model.json", pc.split(TABLE, **OPTIONS)).is_file()
     with pytest.raises(InvalidInput, match=r"shares: found Shares.* expected the Shares whose"):
-        done.export(tmp_path / "other.json", pc.split(ROWS, **{**arguments, **changes}))
+        done.export(tmp_path / "other.json", pc.split(TABLE, **{**OPTIONS, **changes}))
     with pytest.raises(InvalidInput, match="shares: found Shares"):
         result(horizon=2).export(tmp_path / "other.json", SHARES)
     assert not (tmp_path / "other.json").exists()

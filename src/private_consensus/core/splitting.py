@@ -4,14 +4,11 @@ The names of columns, the agents and the number of records of each agent are pub
 and categories are arguments, so that no public number depends on a record.
 """
 
-from __future__ import annotations
-
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -23,9 +20,9 @@ from .problems.logistic_regression import LogisticRegression
 from .problems.mean_estimation import MeanEstimation
 from .randomness import generator
 
-SOURCES = "a polars or pandas DataFrame, a mapping of columns, a 2-D array, or the path of a CSV"
+SOURCES = "a table that polars.DataFrame accepts, or the path of a CSV file"
 SCALARS = (str, int, float, np.generic)
-"""Types of labels, categories and names of agents."""
+"""Types of labels and categories."""
 Encoded = tuple[str, tuple[float, float] | None, np.ndarray]
 """Name of an encoded column, the range that is scaled to [-1, 1], and the values."""
 UNIT = (-1.0, 1.0)
@@ -173,8 +170,8 @@ class Shares:
 def split(
     data: Any,
     *,
-    agent: Any,
-    label: Any = None,
+    agent: str | int,
+    label: str | None = None,
     labels: Sequence[Any] = (0, 1),
     features: Sequence[str] | None = None,
     categories: Mapping[str, Sequence[Any]] | None = None,
@@ -192,13 +189,13 @@ def split(
     Parameters
     ----------
     data : DataFrame, mapping, ndarray or path
-        Table of polars or pandas, mapping of columns, array of shape (records, columns) with
-        columns ``x0``, ``x1``, ..., or path of a CSV file. Names of columns become text.
-    agent : str, array_like or int
-        Column that names the agent of each record, one agent per record, or a number of agents to
-        which the records are assigned at random. Numbers of records then differ by at most one.
-    label : str or array_like, optional
-        Column of the labels, or one label per record. None: records without labels.
+        Table that ``polars.DataFrame`` accepts, such as a mapping of columns or a DataFrame of
+        pandas, or path of a CSV file.
+    agent : str or int
+        Column that names the agent of each record, or a number of agents to which the records are
+        assigned at random. Numbers of records then differ by at most one.
+    label : str, optional
+        Column of the labels. None: records without labels.
     labels : pair, default (0, 1)
         The two labels, which become -1 and +1.
     features : sequence of str, optional
@@ -231,19 +228,14 @@ def split(
     """
     seed = arguments.whole("seed", seed, 0)
     fraction = arguments.number("test", test, "a fraction in [0, 1)", lambda v: 0 <= v < 1)
-    records = _Records(_table(data), agent, seed)
+    records = _records(_table(data), agent, seed)
     signs, label_names = _signs(records, label, labels)
-    skipped = [key for key in (label, agent) if isinstance(key, str)]
-    selected = [name for name in records.table if name not in skipped]
+    selected = [name for name in records.table.columns if name not in (label, agent)]
     if features is not None:
         features = arguments.items("features", features, str, "names of columns, as text")
         selected = [arguments.choice("features", name, selected) for name in features]
-    require(
-        0 < len(set(selected)) == len(selected),
-        "features",
-        selected,
-        "at least one column, each once",
-    )
+    is_set = 0 < len(set(selected)) == len(selected)
+    require(is_set, "features", selected, "at least one column, each once")
     expected = "a mapping of columns to their possible values"
     arguments.instance("categories", categories, Mapping | None, expected)
     categories = _by_column("categories", categories, selected)
@@ -288,114 +280,71 @@ def _bounds_of(columns: Sequence[str]) -> str:
     return f"bounds={{{', '.join(f'{name!r}: (low, high)' for name in columns)}}}"
 
 
-class _Records:
-    """Columns of a table by name, and the agent of each record."""
+class _Records(NamedTuple):
+    """Table, names of the agents, and the index of the agent of each record."""
 
-    def __init__(self, table: dict[str, np.ndarray], agent: Any, seed: int):
-        self.table, self.total = table, len(next(iter(table.values())))
-        if arguments.is_real(agent):
-            count = arguments.whole("agent", agent, 1, self.total)
-            self.agents, self.owners = tuple(range(count)), np.empty(self.total, dtype=int)
-            order = generator(seed, "split", "agents").permutation(self.total)
-            self.owners[order] = np.arange(self.total) * count // self.total
-            return
-        _, names = self.column("agent", agent)
-        for row, name in enumerate(names):
-            require(not _is_missing(name), f"agent of row {row}", None, "the record's agent")
-        arguments.items("agent", names, SCALARS, "a column of texts or numbers")
-        self.agents = tuple(sorted(set(names), key=lambda name: (type(name).__name__, name)))
-        index = {name: number for number, name in enumerate(self.agents)}
-        self.owners = np.array([index[name] for name in names])
-
-    def column(self, key: str, values: Any) -> tuple[str, list]:
-        """Return name and values of a column of the table, or the values themselves."""
-        if isinstance(values, str):
-            return values, self.table[arguments.choice(key, values, self.table)].tolist()
-        expected = f"the name of a column as text, or one value for each of {self.total} records"
-        column = _column(key, values, expected)
-        require(len(column) == self.total, key, f"{len(column)} values", expected)
-        return key, column.tolist()
+    table: pl.DataFrame
+    agents: tuple[Any, ...]
+    owners: np.ndarray
 
     def require(self, valid: Any, quantity: str, values: Any, expected: str) -> None:
         """Raise :class:`InvalidInput` for the first record that is not valid."""
         if not np.all(valid):
             row = int(np.argmin(valid))
-            value = values[row].item() if isinstance(values[row], np.generic) else values[row]
             name = f"{quantity} of data[agent {self.agents[self.owners[row]]}, row {row}]"
-            raise InvalidInput(name, None if _is_missing(value) else value, expected)
+            raise InvalidInput(name, values[row], expected)
 
     def is_test(self, fraction: float, seed: int) -> np.ndarray:
         """Return True for each test record, a random fraction of the records of each agent."""
-        random, is_test = generator(seed, "split", "test"), np.zeros(self.total, dtype=bool)
+        random, is_test = generator(seed, "split", "test"), np.zeros(len(self.owners), dtype=bool)
         for agent in range(len(self.agents)):
             rows = np.flatnonzero(self.owners == agent)
             is_test[random.choice(rows, int(len(rows) * fraction), replace=False)] = True
         return is_test
 
 
-def _table(data: Any) -> dict[str, np.ndarray]:
-    """Return the columns of the data by name."""
-    if isinstance(data, str | Path):
-        data = _read(data)
-    if isinstance(data, pl.DataFrame):
-        data = data.cast({pl.Int128: pl.Float64}).to_dict()  # NumPy has no integers of 128 bits
-    if isinstance(data, np.ndarray) and data.ndim == 2:
-        data = {f"x{index}": column for index, column in enumerate(data.T)}
-    is_pandas = hasattr(data, "items") and getattr(data, "ndim", 0) == 2
-    require(isinstance(data, Mapping) or is_pandas, "data", type(data).__name__, SOURCES)
-    pairs = [("" if _is_missing(name) else str(name), values) for name, values in data.items()]
-    names = [name for name, _ in pairs]
-    # pandas invents "Unnamed: 0" for row numbers, polars "x_duplicated_0" for a second column "x".
-    invented = re.compile(r"\s*|Unnamed: .*|.*_duplicated_\d+")
-    is_titled = not any(map(invented.fullmatch, names))
-    expected = "different titles of columns, as text; to_csv(index=False) omits row numbers"
-    require(is_titled and len(set(names)) == len(names), "data", names, expected)
-    table = {name: _column(name, values) for name, values in pairs}
-    lengths = {name: len(values) for name, values in table.items()}
-    require(len(set(lengths.values())) <= 1, "data", lengths, "columns of equal length")
-    require(any(lengths.values()), "data", None, "at least one column and one record")
+def _table(data: Any) -> pl.DataFrame:
+    """Return the table of a CSV file, whose name is no pattern, or of an object in memory."""
+    is_path = isinstance(data, str | Path)
+    try:
+        if is_path:
+            table = pl.read_csv(Path(data), glob=False, infer_schema_length=None)
+        else:
+            table = pl.DataFrame(data)
+    except (OSError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        source = str(data) if is_path else type(data).__name__
+        raise InvalidInput("data", source, f"{SOURCES} ({error})") from error
+    # The column of row numbers that pandas writes by default has no title.
+    expected = "a title for each column; to_csv(index=False) omits row numbers"
+    require(all(table.columns), "data", table.columns, expected)
+    require(not table.is_empty(), "data", None, "at least one column and one record")
     return table
 
 
-def _read(path: str | Path) -> pl.DataFrame:
-    """Return the table of a CSV file, whose name is no pattern."""
-    try:
-        return pl.read_csv(Path(path), glob=False, infer_schema_length=None)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise InvalidInput("data", str(path), f"a CSV file ({error})") from error
+def _records(table: pl.DataFrame, agent: str | int, seed: int) -> _Records:
+    """Return the records with the agents of a column, or of a random assignment."""
+    if arguments.is_real(agent):
+        count = arguments.whole("agent", agent, 1, table.height)
+        owners = np.empty(table.height, dtype=int)
+        order = generator(seed, "split", "agents").permutation(table.height)
+        owners[order] = np.arange(table.height) * count // table.height
+        return _Records(table, tuple(range(count)), owners)
+    column = table[arguments.choice("agent", agent, table.columns)]
+    missing = column.is_null().arg_max()
+    require(not column.has_nulls(), f"agent of row {missing}", None, "the record's agent")
+    agents, owners = np.unique(column.to_numpy(), return_inverse=True)
+    return _Records(table, tuple(agents.tolist()), owners)
 
 
-def _column(name: str, values: Any, expected: str = "one value per record") -> np.ndarray:
-    """Return an array of numbers, or of objects with None for each missing value."""
-    arguments.unmasked(name, values)
-    try:
-        array = np.asarray(values)
-    except ValueError as error:
-        raise InvalidInput(name, "rows of different lengths", expected) from error
-    actual = f"an array of shape {array.shape}" if array.ndim else values
-    require(array.ndim == 1, name, actual, expected)
-    if array.dtype.kind in "iufb":
-        return array
-    return np.fromiter((None if _is_missing(value) else value for value in values), dtype=object)
-
-
-def _is_missing(value: Any) -> bool:
-    """Return True for None, NaN, NaT and the missing value of pandas, which has no truth value."""
-    try:
-        return value is None or bool(value != value)
-    except (TypeError, ValueError):
-        return not isinstance(value, np.ndarray | pl.Series)
-
-
-def _signs(records: _Records, label: Any, labels: Any) -> tuple[np.ndarray, Any]:
+def _signs(records: _Records, label: str | None, labels: Any) -> tuple[np.ndarray, Any]:
     """Return the labels as -1 and +1, and the two labels of the table; -1 and None without."""
     if label is None:
-        return -np.ones(records.total), None
+        return -np.ones(records.table.height), None
     pair = arguments.items("labels", labels, SCALARS, "two different labels")
     require(len(pair) == 2 and pair[0] != pair[1], "labels", labels, "two different labels")
-    name, values = records.column("label", label)
+    values = records.table[arguments.choice("label", label, records.table.columns)].to_list()
     expected = f"{pair[0]!r} or {pair[1]!r}; labels=(first, second) names others"
-    records.require([value in pair for value in values], name, values, expected)
+    records.require([value in pair for value in values], label, values, expected)
     return np.array([1.0 if value == pair[1] else -1.0 for value in values]), pair
 
 
@@ -411,7 +360,7 @@ def _indicators(records: _Records, name: str, categories: Any) -> list[Encoded]:
     key, expected = f"categories.{name}", "different values, at least one"
     allowed = arguments.items(key, categories, SCALARS, expected)
     require(0 < len(set(allowed)) == len(allowed), key, allowed, expected)
-    values, expected = records.table[name].tolist(), f"one of {', '.join(map(repr, allowed))}"
+    values, expected = records.table[name].to_list(), f"one of {', '.join(map(repr, allowed))}"
     records.require([value in allowed for value in values], name, values, expected)
     columns = [np.array([float(value == category) for value in values]) for category in allowed]
     return [(f"{name}={c}", UNIT, column) for c, column in zip(allowed, columns, strict=True)]
@@ -419,12 +368,12 @@ def _indicators(records: _Records, name: str, categories: Any) -> list[Encoded]:
 
 def _scaled(records: _Records, name: str, limits: Any, clips: bool) -> Encoded:
     """Return a numeric column, whose range is scaled to [-1, 1]."""
-    values, expected = records.table[name], "a finite number"
-    if values.dtype == object:
+    column, expected = records.table[name], "a finite number"
+    if not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
         expected += f", or categories={{{name!r}: [...]}} with its possible values"
-        records.require([value is not None for value in values], name, values, expected)
-    numbers = np.array([_number(value) for value in values])
-    records.require(np.isfinite(numbers), name, values, expected)
+        records.require(np.zeros(len(column)), name, column, expected)
+    numbers = column.cast(pl.Float64).fill_null(math.nan).to_numpy()
+    records.require(np.isfinite(numbers), name, column, expected)
     if limits is None:
         return name, None, numbers
     expected = "a pair (low, high) of numbers in [-1e300, 1e300], low < high"
@@ -434,16 +383,8 @@ def _scaled(records: _Records, name: str, limits: Any, clips: bool) -> Encoded:
     if clips:
         numbers = np.clip(numbers, low, high)
     expected = f"a number in [{low:g}, {high:g}], its bounds; clip=NORM replaces it"
-    records.require((numbers >= low) & (numbers <= high), name, numbers, expected)
+    records.require((numbers >= low) & (numbers <= high), name, column, expected)
     return name, (low, high), np.clip((2.0 * numbers - low - high) / (high - low), -1.0, 1.0)
-
-
-def _number(value: Any) -> float:
-    """Return a number as a float, and NaN for any other object."""
-    try:
-        return math.nan if isinstance(value, complex) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        return math.nan
 
 
 def _within_norm(records: _Records, rows: np.ndarray, limit: float, clips: bool) -> np.ndarray:
@@ -452,5 +393,6 @@ def _within_norm(records: _Records, rows: np.ndarray, limit: float, clips: bool)
     if clips:
         return rows / np.maximum(norms / limit, 1.0)[:, None]
     expected = f"an l2 norm of at most {limit:g}, the bound; clip={limit:g} scales the record"
-    records.require(norms <= limit * (1 + tolerance_of(norms)), "norm", norms, expected)
+    valid = norms <= limit * (1 + tolerance_of(norms))
+    records.require(valid, "norm", norms.tolist(), expected)
     return rows
