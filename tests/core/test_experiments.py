@@ -131,7 +131,7 @@ FIGURE = "figures/showkatbakhsh_fig1"
         (
             f"{FIG1}/network",
             {"name": "edges", "agents": 5, "edges": [[1, 2], [3, 4], [4, 5]]},
-            r"\[repaired\].network.edges: found 'a disconnected graph', expected edges that",
+            r"\[repaired\].network: found 'disconnected graph', expected a connected graph",
         ),
         (f"{REPAIRED}/set", {"algorithm.decay": "x"}, "algorithm.decay: found 'x', expected a num"),
         (f"{REPAIRED}/set", {"network.name": "rign"}, "name: found 'rign', expected one of"),

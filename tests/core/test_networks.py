@@ -21,7 +21,8 @@ from private_consensus import networks
 from private_consensus.common.errors import InvalidInput, OutsideRange
 from private_consensus.core import graphs
 from private_consensus.core.algorithms.base import stack
-from private_consensus.core.networks import MIXINGS, Network
+from private_consensus.core.graphs import MIXINGS
+from private_consensus.core.networks import Network
 from private_consensus.core.problems.perceptron import Perceptron
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import gaussian_mu
@@ -81,18 +82,20 @@ def test_connectedness_agrees_with_networkx(seed, agents):
 
 @pytest.mark.parametrize(("agents", "edges"), [(10, 20), (400, 2000)])
 def test_random_edges_give_connected_graphs_with_the_requested_number_of_edges(agents, edges):
-    for of_run in graphs.random_edges(STREAMS, agents, edges=edges):
+    for of_run in graphs.random_edges(STREAMS.generators("graph"), agents, edges=edges):
         assert len({*map(tuple, np.sort(of_run, axis=1).tolist())}) == edges
         assert graphs.is_connected(agents, of_run)
 
 
 def test_edges_of_random_graphs_have_the_expected_frequencies():
-    many = Streams(1, tuple(range(2000)), {})
-    counts = list(map(len, graphs.erdos_renyi(many, 30, probability=0.3)))
+    many = Streams(1, tuple(range(2000)))
+    counts = list(map(len, graphs.erdos_renyi(many.generators("graph"), 30, probability=0.3)))
     pairs = 30 * 29 / 2
     assert abs(np.mean(counts) - 0.3 * pairs) < 4 * np.sqrt(0.21 * pairs / 2000)
     assert 0.85 < np.var(counts) / (0.21 * pairs) < 1.15
-    links = np.concatenate(graphs.random_edges(many, 6, edges=8))  # few of these are disconnected
+    links = np.concatenate(
+        graphs.random_edges(many.generators("graph"), 6, edges=8)
+    )  # few of these are disconnected
     pair_counts = np.bincount(links[:, 0] * 6 + links[:, 1], minlength=36)
     pair_counts = pair_counts[np.flatnonzero(np.triu(np.ones((6, 6)), 1).ravel())]
     assert (np.abs(pair_counts - 2000 * 8 / 15) < 4 * np.sqrt(2000 * 8 / 15 * 7 / 15)).all()
@@ -115,7 +118,7 @@ def test_random_regular_graphs_are_regular_and_nearly_uniform(streams):
         (dict(name="erdos_renyi", agents=1, probability=0.5), "network.agents: found 1"),
         (dict(name="erdos_renyi", agents=5, probability=0.0), "network.probability: found 0.0"),
         (dict(name="erdos_renyi", agents=300, probability=0.001), "can be connected"),
-        (dict(name="random_edges", agents=10, edges=8), "network.edges: found 8.*between 9"),
+        (dict(name="random_edges", agents=10, edges=8), "network.edges: found 8, expected .* >= 9"),
         (dict(name="ring", agents=5, weights="best"), "network.weights: found 'best'"),
         (dict(name="ring", agents=5, probability=0.5), "found 0.5, expected no parameters"),
         (dict(name="erdos_renyi", agents=5), "network.probability: missing"),
@@ -201,15 +204,8 @@ def test_spectra_of_rings_and_grids_have_their_closed_forms(agents):
 
 def test_spectra_of_a_sparse_random_graph_equal_those_of_its_dense_matrix():
     net = network(600, RANDOM_REGULAR)
-    dense = networks.second_eigenvalue(net.mixing)
+    dense = graphs.second_eigenvalue(net.mixing)
     assert np.isclose(net.consensus_rate, dense, rtol=1e-12)
-
-
-def test_a_spectrum_that_the_iteration_does_not_find_is_refused(monkeypatch):
-    monkeypatch.setattr(networks, "MAX_RESTARTS", 2)
-    ring = network(2000, {"name": "ring", "weights": "metropolis"})
-    with pytest.raises(InvalidInput, match=r"network.agents: found 2000, expected .* a ring"):
-        _ = ring.consensus_rate
 
 
 # --- Values through the network -------------------------------------------------------------------
@@ -404,13 +400,14 @@ def test_agents_follow_the_node_order_of_the_graph():
 @pytest.mark.parametrize(
     ("graph", "options", "message"),
     [
-        (nx.DiGraph([(0, 1)]), {}, "a directed graph.*graph.to_undirected"),
-        (nx.MultiGraph([(0, 1)]), {}, r"a multigraph.*networkx.Graph\(graph\)"),
+        (nx.DiGraph([(0, 1)]), {}, r"DiGraph.*an undirected.*networkx.Graph\(graph\)"),
+        (nx.MultiGraph([(0, 1)]), {}, r"MultiGraph.*networkx.Graph\(graph\)"),
         (nx.Graph([(0, 1), (2, 3), (3, 4)]), {}, "network: found 'disconnected graph'"),
         (nx.Graph([(0, 1), (1, 1)]), {}, r"network.adjacency\[agent 1\].*no self-loop"),
         (nx.empty_graph(2), {}, "disconnected graph"),
-        (nx.empty_graph(0), {}, "a graph without nodes"),
-        ([[0, 1]], {}, "graph: found 'list', expected a networkx.Graph"),
+        (nx.empty_graph(0), {}, "disconnected graph"),
+        ([[0, 1]], {}, "graph: found 'list', expected an undirected networkx.Graph"),
+        (PETERSEN, {"scale": 0.5}, "network.scale: found 0.5, expected a number > 0.5"),
         (nx.Graph([(0, 1, {"weight": 2.0})]), {}, "edges with weights"),
         (PETERSEN, {"mixing": "fast"}, "mixing: found 'fast', expected one of laplacian"),
     ],

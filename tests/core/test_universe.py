@@ -19,7 +19,8 @@ from private_consensus.audits.examples import (
     perceptron,
 )
 from private_consensus.common.errors import InvalidInput
-from private_consensus.core.networks import Network, metropolis_mixing
+from private_consensus.core.graphs import metropolis_mixing
+from private_consensus.core.networks import Network
 from private_consensus.core.problems.mean_estimation import MeanEstimation
 
 MAKERS = {

@@ -178,10 +178,10 @@ def test_the_documented_steps_add_a_family_of_graphs(folder):
     options = yaml.safe_load(re.search(r"^```yaml family\n(.*?)^```", PAGE, re.M | re.S)[1])
     program = f"""
 from private_consensus import networks
-from private_consensus.reproduction.configuration.schema import TOPOLOGIES
+from private_consensus.core.graphs import GRAPHS
 from private_consensus.core.randomness import Streams
 network = networks.build(Streams(0, (0,)), **{options!r})
-print(network.degrees.tolist(), {options["name"]!r} in TOPOLOGIES)
+print(network.degrees.tolist(), {options["name"]!r} in GRAPHS)
 """
     done = call(folder, ["python", program])
     assert done.returncode == 0, output_of(done)

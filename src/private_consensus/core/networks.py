@@ -7,9 +7,8 @@ arrays or sparse matrices; the methods of a network have the same results for bo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
-from inspect import signature
 from math import isqrt
 from typing import Any, Self
 
@@ -17,19 +16,31 @@ import numpy as np
 
 from private_consensus.common.arrays import (
     require_array,
+    require_each,
+    require_finite,
     require_shape,
     tolerance_of,
 )
-from private_consensus.common.errors import InvalidInput, arguments, require
+from private_consensus.common.errors import arguments, require
 
-from .graphs import GRAPHS, SMALL, Edges, is_connected, matrix_of
+from .graphs import (
+    GRAPHS,
+    MIXINGS,
+    SMALL,
+    Edges,
+    diagonal,
+    laplacian,
+    matrix_of,
+    require_buildable,
+    require_connected,
+    second_eigenvalue,
+)
+from .parameters import require_allowed
 from .randomness import Streams
 
 SPARSE_BELOW = 0.125
 """Largest fraction of edges among all pairs of agents for which :func:`build` uses sparse matrices,
 in networks of more than SMALL agents."""
-MAX_RESTARTS = 500
-"""Largest number of restarts of the Lanczos method."""
 _AXES = ("run", "from agent", "to agent")
 MAX_DENSE = 4096
 """Largest number of agents for which sparse matrices are converted to dense arrays."""
@@ -89,13 +100,18 @@ class Network:
             For a directed or disconnected graph, a multigraph, a self-loop, and a graph with edge
             weights, which ``mixing`` does not use.
         """
-        arguments.choice("mixing", mixing, MIXINGS)
-        _require_networkx(graph)
-        agents, number = len(graph), {node: index for index, node in enumerate(graph.nodes)}
-        if agents == 1:
-            return build(Streams(0, (0,)), "single", 1)
-        edges = np.array([[number[a], number[b]] for a, b in graph.edges], dtype=int)
-        return _network(agents, edges, mixing, parameters)
+        import networkx as nx
+
+        require_allowed(MIXINGS[arguments.choice("mixing", mixing, MIXINGS)], parameters, "network")
+        expected = "an undirected networkx.Graph; networkx.Graph(graph) converts other graphs"
+        is_graph = isinstance(graph, nx.Graph)
+        is_simple = is_graph and not (graph.is_multigraph() or graph.is_directed())
+        require(is_simple, "graph", type(graph).__name__, expected)
+        drop = "networkx.Graph(graph.edges) to drop them, or Network with a mixing matrix"
+        require(not nx.is_weighted(graph), "graph", "edges with weights", drop)
+        edges = np.array(nx.convert_node_labels_to_integers(graph).edges, dtype=int)
+        require_connected(len(graph), edges)
+        return _network(len(graph), edges, mixing, parameters)
 
     @cached_property
     def n_agents(self) -> int:
@@ -335,15 +351,6 @@ def _product(matrices: Matrices, x: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(np.moveaxis(result, 0, -2))
 
 
-def _diagonal(values: np.ndarray, like: Any) -> Any:
-    """Return diagonal matrices of the type of another matrix."""
-    if isinstance(like, np.ndarray):
-        return values[..., None] * np.eye(values.shape[-1])
-    from scipy.sparse import diags_array
-
-    return diags_array(values, dtype=float).tocsr()
-
-
 def _diagonal_of(matrix: Any) -> np.ndarray:
     if isinstance(matrix, np.ndarray):
         return np.diagonal(matrix, axis1=-2, axis2=-1)
@@ -351,151 +358,38 @@ def _diagonal_of(matrix: Any) -> np.ndarray:
 
 
 def _without_diagonal(matrix: Any) -> Any:
-    return matrix - _diagonal(_diagonal_of(matrix), matrix)
+    return matrix - diagonal(_diagonal_of(matrix), matrix)
 
 
 def _require_matrices(adjacency: np.ndarray, mixing: np.ndarray) -> None:
     """Raise :class:`InvalidInput` unless the dense matrices are those of a network."""
+    agents = ("run", "agent")
     require_array("network.adjacency", adjacency, _AXES, optional=1, kinds="b")
     square = (*adjacency.shape[:-1], adjacency.shape[-2])
     require_shape("network.adjacency", adjacency, square, "a square matrix")
     require_array("network.mixing", mixing, _AXES, optional=1)
     require_shape("network.mixing", mixing, adjacency.shape, "the adjacency")
-    for key, axes, invalid, values, expected in _checks(adjacency, mixing):
-        for index in np.argwhere(invalid)[:1].tolist():
-            names = zip(axes[len(axes) - len(index) :], index, strict=True)
-            entry = ", ".join(f"{name} {i}" for name, i in names)
-            raise InvalidInput(f"{key}[{entry}]", values[tuple(index)].item(), expected)
-    for graph in _listed(adjacency):
-        _require_connected(len(graph), np.argwhere(graph))
-
-
-def _require_connected(agents: int, edges: np.ndarray) -> None:
-    connected = agents == 1 or is_connected(agents, edges)
-    require(connected, "network", "disconnected graph", "a connected graph")
-
-
-def _checks(
-    graph: np.ndarray, mixing: np.ndarray
-) -> Iterator[tuple[str, tuple[str, ...], np.ndarray, np.ndarray, str]]:
-    """Yield name, axes, invalid entries, all entries, and a description of the valid entries."""
-    agents, loops = ("run", "agent"), _diagonal_of(graph)
-    yield "network.adjacency", agents, loops, loops, "no self-loop"
+    key, loops, reverse = "network.adjacency", _diagonal_of(adjacency), adjacency.swapaxes(-1, -2)
+    require_each(~loops, key, loops, agents, "no self-loop")
     expected = "an undirected graph; this graph is directed, without the reverse edge"
-    yield "network.adjacency", _AXES, graph & ~graph.swapaxes(-1, -2), graph, expected
-    yield "network.mixing", _AXES, ~np.isfinite(mixing), mixing, "a finite number"
-    rounding, sums = tolerance_of(mixing), mixing.sum(-1)
-    is_asymmetric = np.abs(mixing - mixing.swapaxes(-1, -2)) > rounding
-    yield "network.mixing", _AXES, is_asymmetric, mixing, "a symmetric matrix"
-    is_other = np.abs(sums - 1.0) > rounding * sums.shape[-1]
-    yield "sum of row of network.mixing", agents, is_other, sums, "1"
-    weights = _without_diagonal(mixing)
-    expected = "0, as these agents have no edge"
-    yield "network.mixing", _AXES, (weights != 0) & ~graph, mixing, expected
-    yield "network.mixing", _AXES, weights < 0, mixing, "a weight >= 0 on an edge"
+    require_each(~adjacency | reverse, key, adjacency, _AXES, expected)
+    key, rounding, sums = "network.mixing", tolerance_of(mixing), mixing.sum(-1)
+    require_finite(key, mixing, _AXES)
+    is_symmetric = np.abs(mixing - mixing.swapaxes(-1, -2)) <= rounding
+    require_each(is_symmetric, key, mixing, _AXES, "a symmetric matrix")
+    is_one = np.abs(sums - 1.0) <= rounding * sums.shape[-1]
+    require_each(is_one, f"sum of row of {key}", sums, agents, "1")
+    weights, expected = _without_diagonal(mixing), "0, as these agents have no edge"
+    require_each((weights == 0) | adjacency, key, mixing, _AXES, expected)
+    require_each(weights >= 0, key, mixing, _AXES, "a weight >= 0 on an edge")
+    for graph in _listed(adjacency):
+        require_connected(len(graph), np.argwhere(graph))
 
 
 def require_same_agents(problem: Any, network: Any) -> None:
     """Raise :class:`InvalidInput` if problem and network have different numbers of agents."""
     agents, nodes = problem.n_agents, network.n_agents
     require(agents == nodes, "problem", f"{agents} agents", f"{nodes} agents, as the network has")
-
-
-def _require_networkx(graph: Any) -> None:
-    """Raise :class:`InvalidInput` unless a graph of networkx can become a network."""
-    import networkx as nx
-
-    require(isinstance(graph, nx.Graph), "graph", type(graph).__name__, "a networkx.Graph")
-    has_weights = any(data.get("weight", 1) != 1 for *_, data in graph.edges(data=True))
-    drop = "networkx.Graph(graph.edges) to drop them, or Network with a mixing matrix"
-    for is_invalid, description, expected in (
-        (len(graph) == 0, "a graph without nodes", "at least one node"),
-        (graph.is_directed(), "a directed graph", "graph.to_undirected()"),
-        (graph.is_multigraph(), "a multigraph", "a simple graph: networkx.Graph(graph)"),
-        (has_weights, "edges with weights", drop),
-    ):
-        require(not is_invalid, "graph", description, expected)
-
-
-# --- Mixing weights and spectra of one graph, dense or sparse -------------------------------------
-
-
-def laplacian(adjacency: Any) -> Any:
-    """Compute the Laplacian, degree matrix minus adjacency matrix; shape (..., n, n)."""
-    return _diagonal(adjacency.sum(-1), adjacency) - adjacency
-
-
-def laplacian_mixing(adjacency: Any, *, scale: float = 1.5) -> Any:
-    r"""Compute the Laplacian mixing matrix :math:`W = I - L / (c\,\lambda_{\max}(L))`.
-
-    Showkatbakhsh et al., section V, use :math:`c = 3/2`. For :math:`c > 1/2` the eigenvalues
-    are in (-1, 1].
-
-    Parameters
-    ----------
-    adjacency : ndarray, shape (..., n, n), or csr_array, shape (n, n)
-        Adjacency matrix.
-    scale : float, default 1.5
-        Factor c.
-
-    Returns
-    -------
-    ndarray or csr_array
-        Symmetric, doubly stochastic matrix W.
-    """
-    require(scale > 0.5, "network.scale", scale, "a number > 0.5")
-    graph_laplacian = laplacian(adjacency)
-    if isinstance(adjacency, np.ndarray):
-        largest = np.linalg.eigvalsh(graph_laplacian)[..., -1:, None]
-    else:
-        largest = _eigenvalues(graph_laplacian, 1, "LA")[0]
-    identity = _diagonal(np.ones(adjacency.shape[-1]), adjacency)
-    return identity - graph_laplacian / (scale * largest)
-
-
-def metropolis_mixing(adjacency: Any) -> Any:
-    r"""Compute Metropolis weights: :math:`w_{ij} = 1/(1+\max(d_i, d_j))` on edges.
-
-    The diagonal makes the rows sum to 1. The adjacency has shape (..., n, n).
-    """
-    degrees, (*graph, i, j) = adjacency.sum(-1), adjacency.nonzero()
-    weights = adjacency.astype(float)
-    largest = np.maximum(degrees[*graph, i], degrees[*graph, j])
-    weights[*graph, i, j] = 1.0 / (1.0 + largest)
-    return weights + _diagonal(1.0 - weights.sum(-1), weights)
-
-
-MIXINGS: dict[str, Callable[..., Any]] = {
-    "laplacian": laplacian_mixing,
-    "metropolis": metropolis_mixing,
-}
-
-
-def second_eigenvalue(mixing: Any) -> Any:
-    """Compute the largest absolute eigenvalue of mixing matrices except the eigenvalue 1.
-
-    It is the factor by which a mixing step reduces disagreement, and 0 for a single agent.
-    """
-    if mixing.shape[-1] == 1:
-        return np.zeros(mixing.shape[:-2])
-    if isinstance(mixing, np.ndarray):
-        eigenvalues = np.linalg.eigvalsh(mixing)
-        return np.maximum(np.abs(eigenvalues[..., 0]), np.abs(eigenvalues[..., -2]))
-    return np.abs(_eigenvalues(mixing, 2, "LM")).min()
-
-
-def _eigenvalues(matrix: Any, count: int, end: str) -> np.ndarray:
-    """Return eigenvalues of a sparse matrix, by the Lanczos method of scipy's ``eigsh``."""
-    from scipy.sparse.linalg import ArpackNoConvergence, eigsh
-
-    n = matrix.shape[-1]
-    start = np.random.default_rng(0).standard_normal(n)
-    options = {"v0": start, "ncv": min(n, 64), "maxiter": MAX_RESTARTS}
-    try:
-        return eigsh(matrix, count, which=end, return_eigenvectors=False, **options)
-    except ArpackNoConvergence as error:
-        expected = "a graph whose eigenvalues differ more than those of a ring of many agents"
-        raise InvalidInput("network.agents", n, expected) from error
 
 
 # --- Construction ---------------------------------------------------------------------------------
@@ -531,16 +425,14 @@ def build(
         unknown parameter, or a graph that cannot be connected.
     """
     require_buildable(name, agents, weights=weights, **parameters)
-    if name == "single":
-        return Network(np.zeros((1, 1), dtype=bool), np.ones((1, 1)))
     options = {"scale": parameters.pop("scale")} if "scale" in parameters else {}
-    return _network(agents, GRAPHS[name](streams, agents, **parameters), weights, options)
+    return _network(
+        agents, GRAPHS[name](streams.generators("graph"), agents, **parameters), weights, options
+    )
 
 
 def _network(agents: int, edges: Edges, weights: str, options: Mapping[str, Any]) -> Network:
     """Return the network of the edges of one graph, or of the graph of each run."""
-    for edges_of_run in [edges] if isinstance(edges, np.ndarray) else edges:
-        _require_connected(agents, edges_of_run)
     adjacency = _adjacency(agents, edges)
     mixing = _each(lambda graph: MIXINGS[weights](graph, **options), adjacency)
     make = Network if isinstance(adjacency, np.ndarray) else Network.unchecked
@@ -560,73 +452,6 @@ def _adjacency(agents: int, edges: Edges) -> Matrices:
         i, j = np.reshape(edges_of_run, (-1, 2)).T
         array[i, j] = array[j, i] = True
     return arrays[0] if is_shared else arrays
-
-
-def require_buildable(
-    name: str, agents: int, *, weights: str = "laplacian", scale: float = 1.5, **parameters: Any
-) -> None:
-    """Raise :class:`InvalidInput` if :func:`build` cannot accept the arguments.
-
-    Parameters
-    ----------
-    name, agents, weights, parameters
-        See :func:`build`.
-    scale : float, default 1.5
-        Factor c of Laplacian weights; only its type is checked here.
-    """
-    require(arguments.is_whole(agents), "network.agents", agents, "a whole number")
-    if name == "single":
-        require(agents == 1, "network.agents", agents, "1 agent for single")
-        return
-    require(agents >= 2, "network.agents", agents, "at least 2 agents")
-    arguments.choice("network.weights", weights, MIXINGS)
-    require(arguments.is_real(scale), "network.scale", scale, "a number > 0.5")
-    arguments.choice("network.name", name, GRAPHS)
-    _require_parameters(name, parameters)
-    if "probability" in parameters:
-        probability = parameters["probability"]
-        valid_probability = arguments.is_real(probability) and 0 < probability <= 1
-        require(valid_probability, "network.probability", probability, "a number in (0, 1]")
-    if name == "random_edges":
-        edges, pairs = parameters["edges"], agents * (agents - 1) // 2
-        fits = arguments.is_whole(edges) and agents - 1 <= edges <= pairs
-        expected = f"between {agents - 1} (a tree) and {pairs} (all pairs) for {agents} agents"
-        require(fits, "network.edges", edges, expected)
-    if name == "random_regular":
-        degree = parameters["degree"]
-        fits = arguments.is_whole(degree) and 1 <= degree < agents and agents * degree % 2 == 0
-        expected = f"2 to {agents - 1}, with an even product of degree and {agents} agents"
-        require(fits and (degree > 1 or agents == 2), "network.degree", degree, expected)
-    if name == "grid":
-        rows = parameters["rows"]
-        fits = arguments.is_whole(rows) and 1 <= rows <= agents and agents % rows == 0
-        require(fits, "network.rows", rows, f"a divisor of {agents}, the agents")
-    if name == "edges":
-        _require_edges(agents, parameters["edges"])
-
-
-def _require_edges(agents: int, edges: Any) -> None:
-    listed = edges if isinstance(edges, list | tuple) else [edges]
-    are_edges = all(
-        isinstance(edge, list | tuple)
-        and len(edge) == 2
-        and all(arguments.is_whole(number) and 1 <= number <= agents for number in edge)
-        and edge[0] != edge[1]
-        for edge in listed
-    )
-    expected = f"pairs of different agents numbered 1 to {agents}"
-    require(are_edges, "network.edges", edges, expected)
-    connected = is_connected(agents, np.array(edges) - 1)
-    expected = f"edges that connect all {agents} agents"
-    require(connected, "network.edges", "a disconnected graph", expected)
-
-
-def _require_parameters(name: str, values: Mapping[str, Any]) -> None:
-    allowed = dict(list(signature(GRAPHS[name]).parameters.items())[2:])
-    needed = {key for key, parameter in allowed.items() if parameter.default is parameter.empty}
-    expected = f"{', '.join(allowed) or 'no parameters'} for {name}"
-    for key in sorted({*values} - {*allowed} | needed - {*values}):
-        require(False, f"network.{key}", values.get(key), expected)
 
 
 def default_parameters(name: str, agents: int) -> dict[str, int]:

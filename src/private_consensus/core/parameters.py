@@ -168,16 +168,20 @@ def validated(build: Callable[P, T]) -> Callable[P, T]:
     return checked
 
 
-def require_allowed(build: Callable, keywords: Mapping[str, Any]) -> None:
-    """Refuse keywords of a function that builds a problem: unknown names, values and no value."""
+def require_allowed(build: Callable, keywords: Mapping[str, Any], section: str = "problem") -> None:
+    """Refuse unknown names, values and missing values among the keywords of a function.
+
+    The keys of messages are those of a ``section`` of the configuration.
+    """
     rules = rules_of(build)
     parameters = {
         p.name: p for p in signature(build).parameters.values() if p.kind == p.KEYWORD_ONLY
     }
     for name, value in keywords.items():
-        arguments.choice("problem", name, sorted(parameters))
+        require(bool(parameters), f"{section}.{name}", value, "no parameters")
+        arguments.choice(section, name, sorted(parameters))
         if name in rules:
-            require(rules[name].allows(value), f"problem.{name}", value, rules[name].expected)
+            require(rules[name].allows(value), f"{section}.{name}", value, rules[name].expected)
     for name, parameter in parameters.items():
         is_set = name in keywords or parameter.default is not parameter.empty
-        require(is_set, f"problem.{name}", None, "a value")
+        require(is_set, f"{section}.{name}", None, "a value")

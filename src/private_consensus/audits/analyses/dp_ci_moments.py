@@ -24,7 +24,8 @@ import numpy as np
 from private_consensus.common.errors import require
 from private_consensus.core.algorithms.base import Analysis
 from private_consensus.core.algorithms.dp_ci import DPCI
-from private_consensus.core.networks import Network, laplacian
+from private_consensus.core.graphs import laplacian
+from private_consensus.core.networks import Network
 
 MAX_COORDINATES = 4096
 """Maximum number of coordinates of all agents together; the covariance is a dense matrix."""

@@ -61,7 +61,6 @@ from ..data import PREPARATIONS
 
 ConfigurationError = Refused
 """Error with one line per invalid key."""
-TOPOLOGIES = (*GRAPHS, "single")
 MAX_ITERATIONS = 100_000
 ADDED = "_extra_"
 """Part of the name of figures that are not figures of the paper."""
@@ -123,7 +122,7 @@ class ProblemConfig(Open):
 class NetworkConfig(Open):
     """Communication network; keys that are not listed are parameters of its graph or weights."""
 
-    name: Annotated[str, AfterValidator(one_of(TOPOLOGIES))]
+    name: Annotated[str, AfterValidator(one_of(tuple(GRAPHS)))]
     """Family of the graph, such as ring or erdos_renyi."""
     agents: Positive
     """Number of agents."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import block_diag
 
-from private_consensus.core.networks import laplacian
+from private_consensus.core.graphs import laplacian
 
 from .base import Part, Parts, at_least, bound, equal, falls_as, grows_as
 

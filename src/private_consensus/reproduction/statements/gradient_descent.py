@@ -15,7 +15,7 @@ from private_consensus.core.algorithms.families.descent_theorems import (
     theorem_1_allowance,
     theorem_2_bound,
 )
-from private_consensus.core.networks import laplacian
+from private_consensus.core.graphs import laplacian
 from private_consensus.privacy import gaussian_epsilon, gaussian_mu
 
 from .base import Parts, at_least, bound, equal, falls_as, geometric, grid

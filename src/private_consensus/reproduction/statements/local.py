@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import expit, ndtr
 from scipy.stats import binom
 
-from private_consensus.core.networks import metropolis_mixing
+from private_consensus.core.graphs import metropolis_mixing
 from private_consensus.privacy import (
     Budget,
     aggregation,
