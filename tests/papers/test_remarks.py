@@ -9,7 +9,6 @@ from scipy.stats import norm
 from private_consensus.privacy import Release, account, gaussian_delta
 from private_consensus.reproduction.statements import (
     admm,
-    concentrated,
     functional,
     gradient_descent,
     local,
@@ -199,26 +198,6 @@ def test_with_a_tiny_tolerance_delta_is_that_of_the_gaussian_mechanism():
     delta = admm.noisy_delta(*runs, 0.05, 0.5)
     mu = 0.1 / math.hypot(0.15, 0.05)
     assert delta == pytest.approx(float(gaussian_delta(mu, 0.5)), rel=0.02)
-
-
-def test_minimal_variances_meet_the_budget_and_smaller_variances_do_not():
-    def delta(masses, shift, epsilon):
-        moved = {k + shift: p for k, p in masses.items()}
-        return sum(max(p - math.exp(epsilon) * moved.get(k, 0), 0) for k, p in masses.items())
-
-    def binomial(n):
-        return {k: math.comb(n, k) / 2**n for k in range(n + 1)}
-
-    n = round(4 * concentrated.least_binomial_variance(1.0, 1e-3, 1))
-    assert delta(binomial(n), 1, 1.0) <= 1e-3 < delta(binomial(n - 2), 1, 1.0)
-    s2 = concentrated.least_gaussian_variance(1.0, 1e-3, 2)
-    for factor, meets in ((1.002, True), (0.99, False)):
-        weights = {k: math.exp(-(k**2) / (2 * s2 * factor)) for k in range(-80, 81)}
-        total = sum(weights.values())
-        normal = {k: w / total for k, w in weights.items()}
-        assert (delta(normal, 2, 1.0) <= 1e-3) is meets
-    # With 17 trials the outcome that a neighbour excludes has a probability of 2^-17 < 1e-5.
-    assert concentrated.least_binomial_variance(4.0, 1e-5, 1) >= 17 / 4
 
 
 def test_one_attribute_changes_its_coefficients_by_at_most_the_lemmas_constant():

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-
 import numpy as np
 
 from private_consensus.core import networks
@@ -50,14 +47,3 @@ def vectors_of_norm(rng: np.random.Generator, norm: float, shape: tuple[int, ...
     """Sample vectors of a given l2 norm along the last axis, with random directions."""
     vectors = rng.normal(size=shape)
     return vectors * (norm / np.linalg.norm(vectors, axis=-1, keepdims=True))
-
-
-def smallest_sufficient(is_sufficient: Callable[[float], bool], low: float, high: float) -> float:
-    """Return the smallest sufficient value by bisection of the logarithm, to a factor of 1.0005.
-
-    ``high`` is sufficient, and so are all values above a sufficient one.
-    """
-    while high / low > 1.0005:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if is_sufficient(middle) else (middle, high)
-    return high

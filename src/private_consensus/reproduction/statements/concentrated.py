@@ -9,7 +9,6 @@ from itertools import product
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
-from scipy.stats import binom
 
 from private_consensus.privacy import (
     gaussian_epsilon,
@@ -18,7 +17,6 @@ from private_consensus.privacy import (
 )
 
 from .base import Parts, at_least, bound, grid
-from .common import smallest_sufficient
 
 ORDERS = np.array([1.1, 1.5, 2.0, 4.0, 10.0, 40.0])
 
@@ -213,73 +211,3 @@ def corollary_2() -> Parts:
         bound("variance, from above", upper, eta**2 * exact).marked("detail", "E4.8d"),
         at_least("variance, from below", lower, eta**2 * exact).marked("detail", "E4.8d"),
     )
-
-
-def _integer_delta(masses: np.ndarray, shift: int, epsilon: float) -> float:
-    """Return the exact delta of integer noise at an epsilon and a sensitivity ``shift``."""
-    p, q = np.pad(masses, (0, shift)), np.pad(masses, (shift, 0))
-    return float(np.clip(p - math.exp(epsilon) * q, 0, None).sum())
-
-
-def least_binomial_variance(epsilon: float, delta: float, shift: int) -> float:
-    """Return the smallest variance of binomial noise of probability 1/2 for a budget.
-
-    ``shift`` is the sensitivity in steps of the grid.
-    """
-
-    def meets_budget(trials: float) -> bool:
-        n = math.ceil(trials)
-        return _integer_delta(binom.pmf(np.arange(n + 1), n, 0.5), shift, epsilon) <= delta
-
-    return math.ceil(smallest_sufficient(meets_budget, 1.0, 200_000.0)) / 4
-
-
-def least_gaussian_variance(epsilon: float, delta: float, shift: int) -> float:
-    """Return the smallest parameter sigma^2 of discrete Gaussian noise for a budget.
-
-    It is the variance in squared steps up to rounding. ``shift`` is the sensitivity in steps.
-    """
-
-    def meets_budget(variance: float) -> bool:
-        reach = math.ceil(12 * math.sqrt(variance)) + shift
-        weights = np.exp(-(np.arange(-reach, reach + 1) ** 2) / (2 * variance))
-        return _integer_delta(weights / weights.sum(), shift, epsilon) <= delta
-
-    return smallest_sufficient(meets_budget, 0.1, 50_000.0)
-
-
-def _variance_by_analysis(epsilon: float, delta: float, shift: int) -> float:
-    r"""Return the variance of binomial noise for which Theorem 1 of [63] proves a budget.
-
-    One dimension, :math:`p = 1/2`. The variance v meets :math:`a/\sqrt v + b/v \le \epsilon` and
-    :math:`v \ge \max(23\ln(10/\delta), 2\Delta)`.
-    """
-    a = shift * math.sqrt(2 * math.log(1.25 / delta))
-    b = (1.75 * math.sqrt(2 * math.log(10 / delta)) + 1 / 3) / (1 - delta / 10)
-    b += 2 / 3 * (math.log(1.25 / delta) + math.log(20 / delta) * math.log(10 / delta))
-    inverse_root = (math.sqrt(a**2 + 4 * shift * b * epsilon) - a) / (2 * shift * b)
-    return max(inverse_root**-2, 23 * math.log(10 / delta), 2.0 * shift)
-
-
-def sentence_3() -> Parts:
-    """Compare the variances of binomial and discrete Gaussian noise at equal budgets.
-
-    One release on a grid, delta = 1e-5, epsilon 0.5 to 4, sensitivities of 1 and 8 steps; twice the
-    variance counts as large. Binomial noise excludes outputs for a neighbour, so that a moments
-    accountant gives no guarantee. The analysis of [63] requires more variance than the noise.
-    """
-    budgets = list(product((0.5, 1.0, 4.0), (1e-5,), (1, 8)))
-    gaussian = np.array([least_gaussian_variance(*budget) for budget in budgets])
-    exact = [least_binomial_variance(*budget) for budget in budgets]
-    analysed = [_variance_by_analysis(*budget) for budget in budgets]
-    with np.errstate(divide="ignore"):
-        log_mass = np.log(np.pad(binom.pmf(np.arange(41), 40, 0.5), (0, 1)))
-    divergence = renyi_divergence(log_mass, np.roll(log_mass, 1), [2.0])
-    return (
-        at_least("Renyi divergence of order 2 at a variance of 10 (0.1 for Gaussian noise)", 0.1,
-                 divergence),
-        at_least("variance by the analysis of [63] over that of Gaussian noise, largest", 2.0,
-                 (analysed / gaussian).max()),
-        at_least("exact variance over that of Gaussian noise", 2.0,
-                 exact / gaussian).marked("detail"),
-    )  # fmt: skip

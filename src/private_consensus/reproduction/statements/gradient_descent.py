@@ -15,11 +15,10 @@ from private_consensus.core.algorithms.families.descent_theorems import (
     theorem_1_allowance,
     theorem_2_bound,
 )
-from private_consensus.core.graphs import laplacian
 from private_consensus.privacy import gaussian_epsilon, gaussian_mu
 
-from .base import Parts, at_least, bound, equal, falls_as, geometric, grid
-from .common import adjacency_of, lazy_ring_mixing, ring_mixing, second_modulus, vectors_of_norm
+from .base import Parts, at_least, bound, equal, falls_as, grid
+from .common import lazy_ring_mixing, ring_mixing, second_modulus, vectors_of_norm
 
 EPSILONS = (0.1, 0.5, 1.0, 4.0, 10.0, 50.0)
 DELTAS = (1e-2, 1e-3, 1e-6, 1e-9)
@@ -433,39 +432,6 @@ def sentence_5() -> Parts:
     )  # fmt: skip
 
 
-def _distances_of_descent(step_sizes: np.ndarray) -> np.ndarray:
-    """Return the largest distance of an agent to the optimum after each step, on a ring of five.
-
-    The losses are quadratics with curvatures from 1 to 2 and different minimisers.
-    """
-    curvature, targets = np.linspace(1, 2, 5), np.array([-2.0, 1.0, 3.0, 0.0, -1.0])
-    minimiser = float(curvature @ targets / curvature.sum())
-    W, x, distances = ring_mixing(5), np.zeros(5), []
-    for step_size in step_sizes:
-        mixed = W @ x
-        x = mixed - step_size * curvature * (mixed - targets)
-        distances.append(np.abs(x - minimiser).max())
-    return np.array(distances)
-
-
-def sentence_6() -> Parts:
-    """Test that descent with fixed steps stops at a distance in proportion to the step size.
-
-    Five agents on a ring, quadratics with curvatures from 1 to 2, no noise. The exponent is that of
-    the distance of the worst agent to the optimum after 6,000 iterations, for steps from 0.1 to
-    0.003. With steps 1/(t + 1) the distance vanishes, here in up to 5,000 iterations.
-    """
-    step_sizes = 0.1 / 2.0 ** np.arange(6)
-    final_distances = [_distances_of_descent(np.full(6000, size))[-1] for size in step_sizes]
-    lengths = np.unique(np.geomspace(100, 5000, 12).astype(int))
-    diminishing_step_distances = _distances_of_descent(1 / (1 + np.arange(1.0, 5001)))[lengths - 1]
-    slopes = np.diff(np.log(final_distances)) / np.diff(np.log(step_sizes))
-    return (
-        equal("exponent of the step size, fixed steps below 0.01", 1.0, slopes[-2:], 0.03),
-        falls_as("exponent of t, steps 1/(t + 1)", lengths, diminishing_step_distances, 1.0),
-    )
-
-
 def sentence_7() -> Parts:
     """Test that Stage II stays in the box without projection, from x(T) as in (12).
 
@@ -515,25 +481,6 @@ def rate_to_the_ball() -> Parts:
         ]
         quantity = f"exponent of T at L = {quotient:g} mu"
         inequalities.append(falls_as(quantity, horizons, np.abs(np.array(errors) - limit), 0.25))
-    return tuple(inequalities)
-
-
-def rate_of_stage_two() -> Parts:
-    """Test that the disagreement of agents decays at a linear rate in Stage II, on three graphs.
-
-    Six agents with the weights of section V. The first 30 rounds, in which fast modes vanish, are
-    omitted; the decay is that of the next 60 rounds.
-    """
-    rng, k, inequalities = np.random.default_rng(1), np.arange(60), []
-    for name in ("path", "star", "ring"):
-        graph_laplacian = laplacian(adjacency_of(name, 6))
-        W = np.eye(6) - 2 / (3 * np.linalg.eigvalsh(graph_laplacian)[-1]) * graph_laplacian
-        x = np.linalg.matrix_power(W, 30) @ rng.normal(size=6)
-        disagreement = []
-        for _ in k:
-            disagreement.append(np.linalg.norm(x - x.mean()))
-            x = W @ x
-        inequalities.append(geometric(f"decline of ln distance, {name}", k, disagreement))
     return tuple(inequalities)
 
 

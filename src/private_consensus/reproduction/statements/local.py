@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from itertools import product
 from typing import NamedTuple
 
@@ -12,7 +12,6 @@ import numpy as np
 from scipy.special import expit, ndtr
 from scipy.stats import binom
 
-from private_consensus.core.graphs import metropolis_mixing
 from private_consensus.privacy import (
     Budget,
     aggregation,
@@ -21,7 +20,6 @@ from private_consensus.privacy import (
 )
 
 from .base import Part, Parts, at_least, bound, equal, falls_as, geometric, grid, grows_as
-from .common import adjacency_of
 
 
 def _views(values: tuple[int, int], p: int, colluders: int) -> Counter:
@@ -471,6 +469,44 @@ def theorem_3_3() -> Parts:
     )
 
 
+CENTRES = np.linspace(-1, 3, 5) ** 2 - 1
+r"""Centres :math:`a_i` of the losses :math:`\sqrt{1+(x-a_i)^2}` of five agents."""
+POINTS = np.linspace(-2, 9, 11_001)
+
+
+def _sum_of_losses(x: np.ndarray) -> np.ndarray:
+    """Return the objective at points; shape (points,)."""
+    return np.sqrt(1 + (x[:, None] - CENTRES) ** 2).sum(1)
+
+
+def excess_of_descent(horizons: np.ndarray, noise: float = 0.0, runs: int = 1) -> np.ndarray:
+    r"""Return the mean excess of the averaged iterate of descent with steps :math:`1/\sqrt k`.
+
+    ``horizons`` are numbers of iterations K, and ``noise`` is V, the standard deviation of the
+    noise over the step size. Agents average all models.
+    """
+    rng, weights = np.random.default_rng(4), np.full((5, 5), 1 / 5)
+    x, total, excess = np.full((runs, 5), 3.0), np.zeros(runs), []
+    for k in range(1, int(horizons[-1]) + 1):
+        total += x.mean(1)
+        if k in horizons:
+            mean_loss = float(_sum_of_losses(total / k).mean())
+            excess.append(mean_loss - float(_sum_of_losses(POINTS).min()))
+        mixed = x @ weights.T
+        slope = (mixed - CENTRES) / np.sqrt(1 + (mixed - CENTRES) ** 2)
+        if noise:
+            slope = slope + noise * rng.standard_normal(slope.shape)
+        x = mixed - slope / math.sqrt(k)
+    return np.array(excess)
+
+
+def bound_of_descent(K: np.ndarray, V: float) -> np.ndarray:
+    """Return the bound of Theorem 3.4 on the excess after K iterations from 3, for c = 1."""
+    start = 5 * (3.0 - POINTS[_sum_of_losses(POINTS).argmin()]) ** 2
+    steps = 5 * (np.log(K) + 2) * np.sqrt(K + 1) * (1 + V**2)
+    return (np.sqrt(K) * start + steps) / K
+
+
 def theorem_3_4() -> Parts:
     r"""Test the error bound of noisy descent with steps :math:`\eta_k = 1/(c\sqrt k)`.
 
@@ -478,8 +514,13 @@ def theorem_3_4() -> Parts:
     1,000, noise of three sizes, 100 runs each, c = 1. At a budget, the noise V is d^(3/2) K B_inf /
     epsilon or d sqrt(K) B_inf / epsilon, up to constants and logarithms.
     """
-    exponent, excess = _test_descent({"five agents": np.full((5, 5), 1 / 5)}, (0.0, 1.0, 3.0), 100)
-    return excess, exponent
+    lengths, K = np.array([30, 100, 300, 1000, 3000]), np.array([10, 100, 1000])
+    pairs = [(bound_of_descent(K, V), excess_of_descent(K, V, 100)) for V in (0.0, 1.0, 3.0)]
+    noiseless = excess_of_descent(lengths)
+    return (
+        bound("excess of the averaged iterate, five agents", *np.swapaxes(pairs, 0, 1)),
+        falls_as("exponent of K, five agents, without noise", lengths, noiseless, 0.5),
+    )
 
 
 DIM, ROUNDS = 14, 300
@@ -567,70 +608,3 @@ def sentence_2() -> Parts:
         at_least("loss if one record changes, sampled batch over a known batch", fixed_batch,
                  sampled).marked("detail"),
     )  # fmt: skip
-
-
-def _losses(agents: int) -> tuple[np.ndarray, float, float]:
-    r"""Return centres :math:`a_i`, and minimiser and minimum of :math:`\sum\sqrt{1+(x-a_i)^2}`."""
-    centres = np.linspace(-1, 3, agents) ** 2 - 1
-    grid = np.linspace(-2, 9, 11_001)
-    sums = np.sqrt(1 + (grid[:, None] - centres) ** 2).sum(1)
-    return centres, float(grid[sums.argmin()]), float(sums.min())
-
-
-def excess_on_a_graph(
-    weights: np.ndarray, horizons: np.ndarray, noise: float = 0.0, runs: int = 1
-) -> np.ndarray:
-    r"""Return the mean excess of the averaged iterate of descent with steps :math:`1/\sqrt k`.
-
-    Agents have the losses :math:`\sqrt{1+(x-a_i)^2}`, which sum to the objective. ``weights`` is
-    the mixing matrix, ``horizons`` are numbers of iterations K, and ``noise`` is V, the standard
-    deviation of the noise over the step size.
-    """
-    rng, agents = np.random.default_rng(4), len(weights)
-    targets, _, min_loss = _losses(agents)
-    x, total, excess = np.full((runs, agents), 3.0), np.zeros(runs), []
-    for k in range(1, int(horizons[-1]) + 1):
-        total += x.mean(1)
-        if k in horizons:
-            distance = (total / k)[:, None] - targets
-            excess.append(float(np.sqrt(1 + distance**2).sum(1).mean()) - min_loss)
-        mixed = x @ weights.T
-        slope = (mixed - targets) / np.sqrt(1 + (mixed - targets) ** 2)
-        if noise:
-            slope = slope + noise * rng.standard_normal(slope.shape)
-        x = mixed - slope / math.sqrt(k)
-    return np.array(excess)
-
-
-def bound_of_descent(agents: int, K: np.ndarray, V: float) -> np.ndarray:
-    """Return the bound of Theorem 3.4 on the excess after K iterations from 3, for c = 1."""
-    start = agents * (3.0 - _losses(agents)[1]) ** 2
-    steps = agents * (np.log(K) + 2) * np.sqrt(K + 1) * (1 + V**2)
-    return (np.sqrt(K) * start + steps) / K
-
-
-def sentence_3() -> Parts:
-    """Compare the error of descent on a ring, a path and a star with the bound of Theorem 3.4.
-
-    Nine agents, losses sqrt(1 + (x - a_i)^2), doubly stochastic (Metropolis) weights as in [8], K
-    up to 3,000; noise V of 1 and 3, 50 runs.
-    """
-    graphs = ("ring", "path", "star")
-    mixing = {graph: metropolis_mixing(adjacency_of(graph, 9)) for graph in graphs}
-    return _test_descent(mixing, (1.0, 3.0), 50)
-
-
-def _test_descent(mixing: Mapping[str, np.ndarray], noises: Iterable[float], runs: int) -> Parts:
-    """Test the rate without noise, per mixing matrix, and the bound of Theorem 3.4 with noise."""
-    lengths, K = np.array([30, 100, 300, 1000, 3000]), np.array([10, 100, 1000])
-    exponents = [
-        falls_as(f"exponent of K, {name}, without noise", lengths,
-                 excess_on_a_graph(weights, lengths), 0.5)
-        for name, weights in mixing.items()
-    ]  # fmt: skip
-    pairs = [
-        (bound_of_descent(len(weights), K, noise), excess_on_a_graph(weights, K, noise, runs))
-        for weights, noise in product(mixing.values(), noises)
-    ]
-    quantity = f"excess of the averaged iterate, {', '.join(mixing)}"
-    return (*exponents, bound(quantity, *np.swapaxes(pairs, 0, 1)))
