@@ -11,7 +11,7 @@ import math
 import types
 from collections.abc import Callable, Mapping
 from functools import cache, wraps
-from inspect import signature
+from inspect import getfullargspec, unwrap
 from typing import (
     Annotated,
     Any,
@@ -173,15 +173,12 @@ def require_allowed(build: Callable, keywords: Mapping[str, Any], section: str =
 
     The keys of messages are those of a ``section`` of the configuration.
     """
-    rules = rules_of(build)
-    parameters = {
-        p.name: p for p in signature(build).parameters.values() if p.kind == p.KEYWORD_ONLY
-    }
+    rules, declared = rules_of(build), getfullargspec(unwrap(build))
     for name, value in keywords.items():
-        require(bool(parameters), f"{section}.{name}", value, "no parameters")
-        arguments.choice(section, name, sorted(parameters))
+        require(bool(declared.kwonlyargs), f"{section}.{name}", value, "no parameters")
+        arguments.choice(section, name, sorted(declared.kwonlyargs))
         if name in rules:
             require(rules[name].allows(value), f"{section}.{name}", value, rules[name].expected)
-    for name, parameter in parameters.items():
-        is_set = name in keywords or parameter.default is not parameter.empty
+    for name in declared.kwonlyargs:
+        is_set = name in keywords or name in (declared.kwonlydefaults or {})
         require(is_set, f"{section}.{name}", None, "a value")
