@@ -9,13 +9,8 @@ from observed import run
 from private_consensus import networks
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms.families import descent_theorems
-from private_consensus.core.algorithms.families.stage_two import (
-    consensus_limit,
-    expected_error,
-    first_step,
-    reconstruct_descent_target,
-)
-from private_consensus.core.algorithms.gradient_descent import GradientDescent
+from private_consensus.core.algorithms.families.descent_theorems import expected_error, first_step
+from private_consensus.core.algorithms.gradient_descent import GradientDescent, consensus_limit
 from private_consensus.core.problems import mean_estimation
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget, account, gaussian_delta
@@ -158,7 +153,7 @@ def test_the_attack_reconstructs_the_means_from_messages(problem, network, strea
     at = run(algorithm, problem, network, streams, 9)
     public_z = problem.project(network.mix(at[8]["released"]))
     first_of_stage_two = at[9]["internal"]
-    reconstructed_means = reconstruct_descent_target(first_of_stage_two, public_z, 9)
+    reconstructed_means = public_z + 9 * (first_of_stage_two - public_z)
     assert np.allclose(reconstructed_means[0], problem.means, atol=1e-10)
 
 

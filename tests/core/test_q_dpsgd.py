@@ -17,9 +17,8 @@ from private_consensus.common.errors import InvalidInput, OutsideRange
 from private_consensus.core.algorithms.dsgd import DSGD
 from private_consensus.core.algorithms.families.compiled_rounds import STREAMS
 from private_consensus.core.algorithms.families.decentralized_sgd import computed_per_second
-from private_consensus.core.algorithms.families.sgd_theorems import reused_state_releases
 from private_consensus.core.algorithms.q_dpsgd_1 import QDPSGD1
-from private_consensus.core.algorithms.q_dpsgd_2 import QDPSGD2
+from private_consensus.core.algorithms.q_dpsgd_2 import QDPSGD2, reused_state_releases
 from private_consensus.core.algorithms.sdm_dsgd import SDMDSGD
 from private_consensus.core.claims import claims_of
 from private_consensus.core.handlers import Running

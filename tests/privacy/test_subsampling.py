@@ -11,12 +11,12 @@ from scipy.special import ndtr
 from scipy.stats import norm
 
 from private_consensus.common.errors import InvalidInput
-from private_consensus.core.algorithms.families.sgd_theorems import (
-    reused_state_releases,
+from private_consensus.core.algorithms.families.decentralized_sgd import (
     theorem11_epsilon,
     theorem11_sigma,
     theorem15_factor,
 )
+from private_consensus.core.algorithms.q_dpsgd_2 import reused_state_releases
 from private_consensus.privacy import (
     Budget,
     Release,

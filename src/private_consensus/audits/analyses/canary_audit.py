@@ -26,7 +26,6 @@ import numpy as np
 
 from private_consensus.common.errors import require
 from private_consensus.core.algorithms.base import Attack, Observe
-from private_consensus.core.algorithms.families.q_dpsgd import QDPSGD
 from private_consensus.core.algorithms.q_dpsgd_1 import QDPSGD1
 from private_consensus.core.handlers import Running
 from private_consensus.core.networks import Network
@@ -74,7 +73,7 @@ class Setting(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CanaryAudit(QDPSGD, Attack):
+class CanaryAudit(QDPSGD1, Attack):
     """Audit of Q-DPSGD-1 in a single run, with canary records of random signs.
 
     Parameters

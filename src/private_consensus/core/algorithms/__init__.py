@@ -28,7 +28,7 @@ ANALYSES = {
     )
 }  # fmt: skip
 """Modules of the audits and analyses that experiments run like algorithms, by name."""
-SHARED = {"base", "families", "noise"}
+SHARED = {"base", "families"}
 """Modules of this package that define no algorithm."""
 
 

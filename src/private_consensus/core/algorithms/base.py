@@ -16,15 +16,14 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar, final
 import numpy as np
 
 from private_consensus.common.errors import arguments, require
-from private_consensus.privacy import Budget, Relation, Release
-from private_consensus.privacy.mechanisms import ADDITIVE, Mechanism
+from private_consensus.privacy import Budget, Relation, Release, calibrate
+from private_consensus.privacy.mechanisms import ADDITIVE, Exact, Mechanism
 
 from ..handlers import Running
 from ..networks import Network, require_same_agents
 from ..parameters import Calibration, Law, NonNegative, Positive, rules_of, validate
 from ..problems import Problem
 from ..randomness import Streams
-from .noise import calibrated
 
 
 class Internal(str):
@@ -123,7 +122,7 @@ class Algorithm(arguments.KnownKeywords, ABC):
         """Return a copy whose noise is set so that the whole run meets ``budget``.
 
         By default, the accountant or the paper's formula sets the field ``noise``, see
-        :func:`.calibrated`.
+        :func:`least_noise`. Noise that is given remains unchanged.
 
         Parameters
         ----------
@@ -146,11 +145,16 @@ class Algorithm(arguments.KnownKeywords, ABC):
         InvalidInput
             By default, for a finite budget of an algorithm without a field ``noise``.
         """
-        if "noise" in (declared.name for declared in fields(self)):
-            return calibrated(self, budget, problem, network, horizon)
+        if self.noise_is_given:
+            return self
+        has_noise = "noise" in (declared.name for declared in fields(self))
         expected = "inf, since this algorithm is not private: it has no field noise"
-        require(not budget.private, "budget.epsilon", budget.epsilon, expected)
-        return self
+        require(has_noise or not budget.private, "budget.epsilon", budget.epsilon, expected)
+        if not has_noise:
+            return self
+        if not budget.private:
+            return replace(self, noise=0.0)
+        return replace(self, noise=least_noise(self, budget, problem, network, horizon))
 
     @final
     def check_needs(self, problem: Problem) -> None:
@@ -465,6 +469,40 @@ class DecayingNoise(Algorithm):
             return float("inf")
         times = range(1, horizon + 1)
         return float(np.max(sum(self.loss_by_formula(problem, network, t) for t in times)))
+
+
+def least_noise(algorithm: Any, budget, problem, network, horizon: int) -> float:
+    """Return the smallest noise scale that meets a finite budget, by accountant or formula.
+
+    The field ``calibration`` of the algorithm names the rule.
+    """
+    if getattr(algorithm, "calibration", "") == "formula":
+        return _by_formula(algorithm, budget, problem, network, horizon)
+    declared = replace(algorithm, noise=1.0).mechanisms(problem, network, horizon)
+    exact = [name for name, mechanism in declared.items() if isinstance(mechanism, Exact)]
+    expected = f"inf, since this algorithm is not private: no noise on {', '.join(exact)}"
+    require(not exact, "budget.epsilon", budget.epsilon, expected)
+
+    def releases_at(noise):
+        return replace(algorithm, noise=noise).releases(problem, network, horizon)
+
+    return calibrate(releases_at, budget)
+
+
+def _by_formula(algorithm: Any, budget, problem, network, horizon: int) -> float:
+    """Return the noise scale at which the paper's formula equals the epsilon of the budget.
+
+    All formulas have the form a / noise + b, which two values determine.
+    """
+    at_1, at_2 = (
+        replace(algorithm, noise=s).claimed_epsilon(budget.delta, problem, network, horizon)
+        for s in (1.0, 2.0)
+    )
+    # Solve a + b = at_1 and a/2 + b = at_2.
+    constant, factor = 2 * at_2 - at_1, 2 * (at_1 - at_2)
+    expected = f"above {constant:g}, the privacy loss that remains with any noise"
+    require(budget.epsilon > constant, "budget.epsilon", budget.epsilon, expected)
+    return factor / (budget.epsilon - constant)
 
 
 def iterate(

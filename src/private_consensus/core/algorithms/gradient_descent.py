@@ -22,8 +22,13 @@ from private_consensus.privacy.mechanisms import Exact, Gaussian
 
 from ..parameters import CALIBRATION, NonNegative
 from .base import INTERNAL, NOTHING, Algorithm, Internal, column, origin, per_iteration
-from .families.descent_theorems import Calibration, allowance, theorem_1_epsilon
-from .families.stage_two import consensus_limit, descent_diagnostics, first_step
+from .families.descent_theorems import (
+    Calibration,
+    allowance,
+    descent_diagnostics,
+    first_step,
+    theorem_1_epsilon,
+)
 
 
 class State(NamedTuple):
@@ -143,3 +148,23 @@ class GradientDescent(Algorithm):
 
 
 ALGORITHM = GradientDescent
+
+
+def consensus_limit(network, x: np.ndarray) -> np.ndarray:
+    r"""Return the limit of Stage II (eq. (12)), :math:`\lim_k W^k x`.
+
+    W is doubly stochastic and its graph connected, so that the limit is the mean over the agents.
+
+    Parameters
+    ----------
+    network : Network
+    x : ndarray, shape (..., n, d)
+        First values that the agents broadcast.
+
+    Returns
+    -------
+    ndarray, shape (..., n, d)
+        Values of all agents in the limit.
+    """
+    mixed = network.mix(x)
+    return np.broadcast_to(mixed.mean(-2, keepdims=True), mixed.shape)

@@ -32,11 +32,11 @@ from private_consensus.privacy.mechanisms import ThresholdTests
 
 from ..parameters import Fraction, NonNegative, Positive, PositiveInt
 from .base import INTERNAL, column, per_agent
-from .families.approximate_admm import ApproximateADMM
+from .pp_admm import PlausiblyPrivateADMM
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
+class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
     r"""Improved plausibly private ADMM (IPP-ADMM).
 
     An agent transmits its iterate only if a noisy test finds that the clipped loss decreases.
@@ -87,7 +87,7 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
     source: ClassVar[str] = "Ding, section 3.5, Algorithm 3, Theorem 10"
     quantities: ClassVar = (INTERNAL, "released", "messages")
     no_noise: ClassVar = {
-        **ApproximateADMM.no_noise,
+        **PlausiblyPrivateADMM.no_noise,
         "query_noise": 0.0,
         "threshold_noise": 0.0,
         "svt_epsilon": 0.0,

@@ -20,11 +20,11 @@ from private_consensus.common.errors import require
 from ..parameters import Calibration
 from ..problems.logistic_regression import LogisticRegression
 from .families.admm import Conversion
-from .families.approximate_admm import ApproximateADMM
+from .pp_admm import PlausiblyPrivateADMM
 
 
 @dataclass(frozen=True, kw_only=True)
-class RenyiAccountedPPADMM(ApproximateADMM):
+class RenyiAccountedPPADMM(PlausiblyPrivateADMM):
     """PP-ADMM with the smallest noise whose Rényi divergences meet the budget."""
 
     calibration: Calibration = "accountant"

@@ -18,6 +18,7 @@ the rounding or after the noise.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -30,12 +31,12 @@ from private_consensus.privacy.subsampling import noisy_message
 
 from ..parameters import CALIBRATION
 from .base import column
-from .families.q_dpsgd import QDPSGD
-from .families.sgd_theorems import reused_state_releases, theorem15_factor
+from .families.decentralized_sgd import theorem15_factor
+from .q_dpsgd_1 import QDPSGD1
 
 
 @dataclass(frozen=True, kw_only=True)
-class QDPSGD2(QDPSGD):
+class QDPSGD2(QDPSGD1):
     r"""Q-DPSGD-2: quantised models with discrete Gaussian noise, Algorithm 5.
 
     Parameters
@@ -116,3 +117,35 @@ class QDPSGD2(QDPSGD):
 
 
 ALGORITHM = QDPSGD2
+
+
+def reused_state_releases(
+    sigma: float,
+    horizon: int,
+    *,
+    keep: float,
+    step: float,
+    resolution: float,
+    dim: int,
+    clip: float,
+) -> list[Release]:
+    r"""Return the releases of Q-DPSGD-2 as published, where agents continue from exact models.
+
+    In eq. (28) of Ding, one record in one batch changes the model in all later rounds. In each
+    round, a change is multiplied by :math:`c = |1-\varepsilon+\varepsilon w_{ii}|`, and the next
+    gradients are evaluated at different points. Two clipped means differ by at most 2K. The models
+    therefore differ by at most :math:`\Delta_t = 2\alpha\varepsilon K\,(1-c^t)/(1-c)`, and no
+    amplification by sampling applies. ``keep`` is the largest c of any agent, above 1 for large
+    mixing steps. The other parameters are those of :func:`private_consensus.privacy.noisy_message`.
+    One discrete Gaussian release covers all rounds.
+    """
+    require(0 <= keep < math.inf, "keep", keep, "a finite number of at least 0")
+    t = np.arange(1, horizon + 1)
+    remaining_shift = (
+        t if keep == 1 else -np.expm1(t * np.log(keep)) / (1 - keep) if keep else np.ones(horizon)
+    )
+    sensitivity = 2 * step * clip * remaining_shift + resolution * math.sqrt(dim)
+    note = "every message depends on all earlier batches, since agents continue from exact models"
+    return [
+        Release("discrete_gaussian", sensitivity / resolution, sigma * clip / resolution, note=note)
+    ]

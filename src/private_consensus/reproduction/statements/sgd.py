@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from private_consensus.core.algorithms.families.sgd_theorems import (
+from private_consensus.core.algorithms.families.decentralized_sgd import (
     theorem11_sigma,
     theorem15_factor,
 )

@@ -29,8 +29,15 @@ from private_consensus.privacy import zcdp_epsilon, zcdp_rho
 from private_consensus.privacy.mechanisms import Objective
 
 from ...parameters import CALIBRATION, NonNegative, Positive
-from ..base import DEGREES, INTERNAL, DecayingNoise, column, normal_start, per_iteration
-from ..noise import least_noise
+from ..base import (
+    DEGREES,
+    INTERNAL,
+    DecayingNoise,
+    column,
+    least_noise,
+    normal_start,
+    per_iteration,
+)
 
 NOISES = (1e-15, 1e20)
 """Limits of the search for the noise scale that meets a zCDP budget."""

@@ -16,7 +16,7 @@ seconds. The observables of a round include its costs: ``seconds`` since the sta
 messages of the round that were clipped to the range of the grid.
 
 :mod:`private_consensus.privacy.subsampling` has the distribution of batch sizes and the accountant
-for noisy batches. :mod:`.sgd_theorems` has the noise and the epsilon of Theorem 11.
+for noisy batches.
 
 The releases cover the quantity ``released`` of a round. If noise enters the model (Q-DPSGD-1, DSGD
 with noise, SDM-DSGD), it is the model after the round, a function of the noisy gradients of all
@@ -27,12 +27,14 @@ round in both cases.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from private_consensus.common.errors import require
+from private_consensus.privacy import Budget
 from private_consensus.privacy.mechanisms import SampledGradient
 from private_consensus.privacy.subsampling import (
     Batches,
@@ -44,7 +46,6 @@ from private_consensus.privacy.subsampling import (
 
 from ...parameters import CALIBRATION, NonNegative, Positive, PositiveInt
 from ..base import INTERNAL, Algorithm, Finite, Internal, column
-from .sgd_theorems import theorem11_epsilon, theorem11_sigma
 
 SLOWEST, FASTEST = 10.0, 90.0
 """Limits of the number of gradients that an agent computes per second."""
@@ -302,3 +303,62 @@ class DecentralizedSGD(Algorithm):
 def computed_per_second(speeds: np.ndarray) -> np.ndarray:
     """Return the gradients per second of agents for uniform random numbers."""
     return SLOWEST + (FASTEST - SLOWEST) * speeds
+
+
+# --- Theorems 11 and 15 ---------------------------------------------------------------------------
+
+
+def theorem11_sigma(budget: Budget, records: int, horizon: int, *, factor: float = 1.0) -> float:
+    r"""Return the sigma of Theorem 11 and Remark 6 of Ding; 0 for an infinite budget.
+
+    .. math:: \sigma^2 = \frac{16T}{m^2\epsilon}\left(\frac{2\ln(1/\delta)}{\epsilon}+1\right)c^2
+
+    Parameters
+    ----------
+    records, horizon : int
+        Number of records m of an agent and number of rounds T.
+    factor : float
+        c: 1 for Q-DPSGD-1, :func:`theorem15_factor` for Q-DPSGD-2.
+    """
+    if not budget.private:
+        return 0.0
+    require(budget.delta > 0, "budget.delta", budget.delta, "above 0 for Theorem 11")
+    order = 2 * math.log(1 / budget.delta) / budget.epsilon + 1
+    return factor * math.sqrt(16 * horizon * order / (records**2 * budget.epsilon))
+
+
+def theorem11_epsilon(
+    sigma: float,
+    delta: float,
+    records: int,
+    horizon: int,
+    *,
+    factor: float = 1.0,
+) -> float:
+    r"""Return the epsilon of Theorem 11 for a sigma; the inverse of :func:`theorem11_sigma`.
+
+    :math:`\epsilon = T\,8\rho c^2/(m^2\sigma^2) + \ln(1/\delta)/(\rho-1)` with
+    :math:`\rho = 2\ln(1/\delta)/\epsilon+1`, solved for epsilon. It is infinite without noise.
+    ``sigma`` is the standard deviation of the noise over the clipping norm.
+    """
+    if sigma == 0:
+        return math.inf
+    a = 16 * horizon * factor**2 / (records**2 * sigma**2)
+    return (a + math.sqrt(a**2 + 8 * a * math.log(1 / delta))) / 2
+
+
+def theorem15_factor(
+    *, step: float, resolution: float, dim: int, clip: float, size: float
+) -> float:
+    r"""Return the factor :math:`c = \alpha\varepsilon + \eta\sqrt p\,|S|/K` of Theorem 15.
+
+    Parameters
+    ----------
+    step : float
+        Product of gradient step and mixing step, :math:`\alpha\varepsilon`.
+    resolution : float
+        Resolution :math:`\eta` of the grid; 0 to omit the second term.
+    dim, clip, size : float
+        Number p of coordinates, clipping norm K, and batch size :math:`|S|`.
+    """
+    return step + resolution * math.sqrt(dim) * size / clip

@@ -1,4 +1,4 @@
-r"""Theorems 1 and 2 of Showkatbakhsh et al., and other privacy conditions on the noise.
+r"""Theorems 1 and 2 of Showkatbakhsh et al., other privacy conditions, and diagnostics of a run.
 
 Step t of T noisy gradient steps has the sensitivity :math:`\Delta_t` and Gaussian noise of
 standard deviation :math:`M_t`. A privacy condition bounds :math:`\sum_t \Delta_t^2/M_t^2`.
@@ -12,14 +12,20 @@ from typing import Annotated, Literal
 import numpy as np
 from scipy.optimize import brentq
 
+from private_consensus.common.errors import require
 from private_consensus.privacy import gaussian_mu, zcdp_rho
 
 from ...parameters import CALIBRATION
+from ..base import column
 
 Calibration = Annotated[
     Literal["theorem_1", "gaussian_dp", "advanced_composition", "zcdp"], CALIBRATION
 ]
 """Names of the privacy conditions."""
+
+MAX_AGENTS_OF_BOUND = 256
+"""Largest network with the bound of Theorem 2. It needs the second eigenvalue of the mixing matrix,
+whose computation takes longer than all iterations in larger networks."""
 
 
 @cache
@@ -73,6 +79,15 @@ def theorem_1_epsilon(squared_ratio_sum: float, delta: float) -> float:
     ) / 2.0
 
 
+def first_step(problem) -> float:
+    r"""Return the first step size :math:`\eta_1 = (\mu + L)/(2 \mu L)` (Theorem 2)."""
+    names = "strong_convexity", "smoothness"
+    mu, smooth = (getattr(problem, name, 0.0) for name in names)
+    is_positive = bool(np.all(mu > 0) and np.all(smooth > 0))
+    require(is_positive, "problem.name", type(problem).__name__, f"positive {' and '.join(names)}")
+    return (mu + smooth) / (2.0 * mu * smooth)
+
+
 def theorem_2_bound(T, inverse_kappa, G, first, p, beta, *, distance):
     r"""Return the right side of Theorem 2, an upper bound on the squared error.
 
@@ -99,3 +114,100 @@ def theorem_2_bound(T, inverse_kappa, G, first, p, beta, *, distance):
     mixed = 2.0 * np.sqrt(2.0 * p) * G * np.sqrt(inverse_kappa) * (4.0 + 3.0 / gap) * first**2
     noise_term = 2.0 * p * inverse_kappa * first**2
     return distance / T + step_term + mixed / T**0.25 + noise_term
+
+
+def descent_diagnostics(algorithm, state, broadcast, problem, network, t) -> dict[str, np.ndarray]:
+    r"""Return the error of a reconstruction by an eavesdropper, and the error that theory states.
+
+    The eavesdropper reconstructs the descent target of each agent, the result of a step of the
+    first step size, :math:`z_i - \eta_1\nabla f_i(z_i) = z_i + T (x_i(T) - z_i)`. For mean
+    estimation, it is the mean of the agent's records. The error is relative to the descent target
+    and averaged over agents. If the problem states its optimum ``target``, the expected error is
+    included and, with at most ``MAX_AGENTS_OF_BOUND`` agents, the bound of Theorem 2.
+
+    Parameters
+    ----------
+    algorithm : GradientDescent
+        Batch of settings.
+    state : NamedTuple
+        Last state, with the mixed estimates z.
+    broadcast : ndarray, shape (settings, runs, agents, p)
+        First values that the agents broadcast in Stage II.
+    problem : Problem
+        Objectives and data of the agents, with their sensitivities.
+    network : Network
+        Communication graph with its mixing matrix.
+    t : int
+        Last iteration.
+
+    Returns
+    -------
+    dict
+        Quantities [settings, runs] by name.
+    """
+    first = first_step(problem)
+    # x(T) = z - eta_1 gradient / T; without noise on x(T), the reconstruction is exact.
+    reconstructed = state.z + (t + column(algorithm.shift)) * (broadcast - state.z)
+    truth = state.z - first * problem.gradient(state.z)
+    # Targets of audits may be 0, where the relative error is infinite or NaN.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        relative_error = ((reconstructed - truth) ** 2).sum(-1) / (truth**2).sum(-1)
+        quantities = {"reconstruction": np.sqrt(relative_error).mean(-1)}
+        if problem.offers("target"):
+            if network.n_agents <= MAX_AGENTS_OF_BOUND:
+                quantities["bound"] = _theorem_2(algorithm, first, problem, network, t)
+            quantities["expected"] = expected_error(algorithm, first, problem, t)
+    return quantities
+
+
+def expected_error(algorithm, first, problem, T: int) -> np.ndarray:
+    r"""Return the expected normalised error of the limit of Stage II, for means without a box.
+
+    A step covers the fraction :math:`\eta_t N_i = 1/(t+s)` of the distance to the local mean.
+    Mixing preserves the mean of all agents. The error of this mean is
+
+    .. math::
+        \bar y(T) - \bar d = -\frac{s}{T+s}\,\bar d
+            + \sum_{t \le T} \frac{t+s}{T+s}\,\bar n(t), \qquad
+        E\|\bar n(t)\|_2^2 = \frac{p M_t^2}{N}
+
+    where s is ``shift``. With ``stage_two: literal``, Stage II starts without the last noise.
+
+    Parameters
+    ----------
+    algorithm : GradientDescent
+        Batch of settings.
+    first : float
+        First step size.
+    problem : MeanEstimation
+        p coordinates, N agents; the data are fixed.
+    T : int
+        Number of steps, at least 1.
+
+    Returns
+    -------
+    ndarray, shape (settings, runs)
+        In units of :math:`\|\bar d\|_2^2`.
+    """
+    t = np.arange(1.0, T + 1)
+    noise, decay, shift = (
+        np.atleast_1d(value)[:, None]
+        for value in (algorithm.noise, algorithm.decay, algorithm.shift)
+    )
+    weighted = (t + shift) / (T + shift) * noise * first * t**-decay
+    added = weighted if algorithm.stage_two == "repaired" else weighted[:, :-1]
+    variance = problem.dim / problem.n_agents * (added**2).sum(-1, keepdims=True)
+    return (shift / (T + shift)) ** 2 + variance / (problem.target**2).sum(-1)
+
+
+def _theorem_2(algorithm, first, problem, network, T: int) -> np.ndarray:
+    """Return the bound of Theorem 2 on the normalised error, [settings, runs].
+
+    It holds for the schedule of the theorem: ``decay`` 3/4 and ``shift`` 0.
+    """
+    inverse_kappa = np.atleast_1d(algorithm.noise)[:, None] ** 2 / (2.0 * np.sqrt(T))
+    distance, rate = (problem.target**2).sum(-1), network.consensus_rate
+    bound = theorem_2_bound(
+        T, inverse_kappa, problem.lipschitz, first, problem.dim, rate, distance=distance
+    )
+    return bound / distance
