@@ -219,15 +219,6 @@ class TestedVariant(FileEntry):
         return nested(content, "test", Test.keys())
 
 
-VariantOrNothing = Annotated[
-    TestedVariant,
-    BeforeValidator(
-        lambda content: {} if content is None else content,
-        json_schema_input_type=TestedVariant | None,
-    ),
-]
-
-
 class Claim(FileEntry):
     """Claim of a paper, and its tests in each variant.
 
@@ -268,7 +259,7 @@ class Claim(FileEntry):
     """Keys that all tests of the claim share. Without `tests`, it is the only test of the claim."""
     tests: Annotated[list[Test], Field(min_length=1)] = Field(default=[Test()], exclude=True)
     """Tests of the claim, each with the keys in which it differs from `test`."""
-    variants: dict[str, VariantOrNothing] = {}
+    variants: dict[str, TestedVariant] = {}
     """Variants of the test by name, each with the keys that it changes."""
 
     @model_validator(mode="before")
