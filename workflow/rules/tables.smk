@@ -1,6 +1,6 @@
-"""Write tables by name.  Inputs: runs and privacy of their cells.  Outputs: numbers, CSV, Markdown, LaTeX."""
+"""Write tables by name.  Inputs: runs and privacy of their cells.  Outputs: numbers, CSV, Markdown."""
 
-TABLE_KINDS = ("csv", "md", "tex")
+TABLE_KINDS = ("csv", "md")
 
 
 # Both rules write to results/{scale}/data; the names of tables are those of the configuration.
@@ -19,7 +19,6 @@ rule make_table:
             category=lambda w: PLAN.papers[PLAN.paper_of(w.table)].paper.title,
             labels={"table": "{table}"},
         ),
-        tex="results/{scale}/tables/{table}.tex",
     log:
         "results/{scale}/logs/table.{table}.log",
     wildcard_constraints:

@@ -1,4 +1,4 @@
-"""Compute the numbers of a table, and write the table in three formats."""
+"""Compute the numbers of a table, and write the table as CSV and Markdown."""
 
 from private_consensus.common.job_logging import job_logging
 from private_consensus.common.provenance import write_text
@@ -14,6 +14,5 @@ with job_logging(snakemake.log[0], table):
     source = sources(snakemake.input.runs)
     write_text(out.csv, csv(numbers))
     write_text(out.md, tables.markdown(numbers, table))
-    write_text(out.tex, tables.latex(numbers, table))
     provenance = stamp(table, snakemake.params.code, source)
-    write(numbers, out.numbers, provenance, [out.csv, out.md, out.tex])
+    write(numbers, out.numbers, provenance, [out.csv, out.md])

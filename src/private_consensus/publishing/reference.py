@@ -24,7 +24,7 @@ MAX_BYTES = 25_000_000
 """Largest size of the folder of reference results."""
 LONG_TABLE = "privacy"
 """Table with thousands of rows, which is not converted to CSV."""
-TABLES = ("csv", "md", "tex")
+TABLES = ("csv", "md")
 IDENTIFIERS = frozenset({"record", "row_id", "index", "run", "person", "feature"})
 """Columns that identify single records or single runs."""
 MAX_ROWS = 100_000

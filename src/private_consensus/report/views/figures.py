@@ -18,7 +18,7 @@ LINKS = ("csv", "parquet", "svg", "png", "pdf")
 """File formats of a figure: numbers and drawings. The published reference has no PDF."""
 SHARED = ("problem", "network", "budget", "horizon", "runs")
 """Keys of an experiment that describe the settings of all variants."""
-TABLE_LINKS = ("csv", "md", "tex")
+TABLE_LINKS = ("csv", "md")
 """File formats of a table."""
 
 

@@ -371,11 +371,7 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
                     **setting,
                 }
             )
-    special: dict[str, Any] = {}
-    if experiment.divergence != "raise":
-        special["divergence"] = experiment.divergence
-    if not experiment.lower_bounds:
-        special["lower_bounds"] = False
+    special = experiment.model_dump(include={"divergence", "lower_bounds"}, exclude_defaults=True)
     if experiment.averages:
         special["averages"] = [list(measure) for measure in experiment.averages]
     if restriction and restriction.measures:
@@ -403,10 +399,7 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
 def _tuned(tuned: TunedParameters) -> dict[str, Any]:
     """Return the selection of tuned parameters as plain JSON."""
     quantity, metric = tuned.measure
-    return {
-        "experiment": tuned.experiment, "variant": tuned.variant, "quantity": quantity,
-        "metric": metric, "criterion": tuned.criterion, "axes": tuned.axes,
-    }  # fmt: skip
+    return {**tuned.model_dump(exclude={"measure"}), "quantity": quantity, "metric": metric}
 
 
 def _groups(experiment: Experiment, algorithm: str) -> dict[str, str]:

@@ -97,7 +97,6 @@ def curve_points(
         values = values.join(cost.agg(pl.col("value").mean().alias(x)), on=["t", *axes])
     elif x not in values.columns:
         keys = ["variant", *axes]
-        require(x in privacy.columns, "panel.x", x, "an axis, t, or a column of the privacy table")
         # A setting may have several privacy rows; the first is that of its own relation.
         stated = privacy.select(*keys, x).unique(keys, keep="first", maintain_order=True)
         values = values.join(stated, on=keys)
@@ -202,14 +201,8 @@ def _interval(kind: str) -> tuple[pl.Expr, pl.Expr, str]:
 
 def _measured(runs: pl.DataFrame, curve: Mapping[str, Any], measure: str) -> pl.DataFrame:
     quantity, metric = split_measure(measure)
-    for column in curve["where"]:
-        require(column in runs.columns, "curve.where", column, "the name of an axis, t or run")
-    rows = runs.filter(
-        pl.col("variant") == curve["variant"],
-        pl.col("quantity") == quantity,
-        pl.col("metric") == metric,
-        *selected(curve["where"]),
-    )
+    names = {"variant": curve["variant"], "quantity": quantity, "metric": metric}
+    rows = runs.filter(*selected(curve["where"]), **names)
     expected = f"measurements of {measure}: check variant, where and the measures of the experiment"
     require(rows.height > 0, "curve", dict(curve), expected)
     return rows

@@ -1,4 +1,4 @@
-"""Tables of computed and published numbers, as data frame, Markdown and LaTeX."""
+"""Tables of computed and published numbers, as data frame and Markdown."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any, cast
 
 import polars as pl
 
-from private_consensus.common.errors import require
 from private_consensus.common.fields import split_measure
 from private_consensus.common.spreadsheets import markdown as escaped
 from private_consensus.common.spreadsheets import markdown_table
@@ -44,11 +43,8 @@ def _method_rows(table, block, method, cells) -> list[dict[str, Any]]:
     runs = runs.filter(pl.col("variant") == method["variant"])
     published = {row: (mean, std) for row, mean, std in method["published"]}
     axis = table["row_axis"]
-    require(axis in runs.columns, "table.row_axis", axis, "an axis of the experiment")
     levels = runs[axis].unique().sort().to_list()
-    row_values = table["row_values"] or levels
-    shown_levels = [level for level in levels if level in row_values]
-    require(bool(shown_levels), "table.row_values", row_values, f"at least one of {levels}")
+    shown_levels = [level for level in levels if level in (table["row_values"] or levels)]
     return [
         {
             "block": block["label"],
@@ -92,9 +88,7 @@ def _compared(table, runs: pl.DataFrame, published: tuple[float, float] | None) 
 
 def _measured(runs: pl.DataFrame, measure: str) -> pl.Series:
     quantity, metric = split_measure(measure)
-    rows = runs.filter((pl.col("quantity") == quantity) & (pl.col("metric") == metric))
-    require(rows.height > 0, "table", f"{quantity}.{metric}", "a measure of the experiment")
-    return rows["value"]
+    return runs.filter(quantity=quantity, metric=metric)["value"]
 
 
 def formatted(numbers: pl.DataFrame, table: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
@@ -126,32 +120,5 @@ def markdown(numbers: pl.DataFrame, table: Mapping[str, Any]) -> str:
     titles, rows = formatted(numbers, table)
     header, *cells = [[escaped(text) for text in row] for row in [titles, *rows]]
     body = markdown_table(header, cells)
-    return f"# {table['title']}\n\n{body}\n{table['caption']}\n\nData: {_sources(numbers)}.\n"
-
-
-SPECIAL = str.maketrans(
-    {
-        **{character: f"\\{character}" for character in "&%$#_{}"},
-        "±": "$\\pm$",
-        "–": "--",
-        "~": "\\textasciitilde{}",
-        "^": "\\textasciicircum{}",
-        "\\": "\\textbackslash{}",
-    }
-)
-
-
-def latex(numbers: pl.DataFrame, table: Mapping[str, Any]) -> str:
-    """Format a table as a LaTeX ``table`` environment that needs no package."""
-    titles, rows = formatted(numbers, table)
-    lines = [" & ".join(cell.translate(SPECIAL) for cell in row) + r" \\" for row in rows]
-    heading = " & ".join(title.translate(SPECIAL) for title in titles) + r" \\"
-    caption = f"{table['title']}. {table['caption']} Data: {_sources(numbers)}.".translate(SPECIAL)
-    begin = [r"\begin{table}", rf"\caption{{{caption}}}"]
-    form = rf"\begin{{tabular}}{{lll{'r' * (len(titles) - 3)}}}"
-    body = [form, r"\hline", heading, r"\hline", *lines, r"\hline"]
-    return "\n".join([*begin, *body, r"\end{tabular}", r"\end{table}", ""])
-
-
-def _sources(numbers: pl.DataFrame) -> str:
-    return "; ".join(numbers["source"].unique().sort())
+    sources = "; ".join(numbers["source"].unique().sort())
+    return f"# {table['title']}\n\n{body}\n{table['caption']}\n\nData: {sources}.\n"
