@@ -71,36 +71,8 @@ def from_files(*contents: bytes) -> pl.DataFrame:
 
 def surrogate(rows: int | None, generator: np.random.Generator) -> pl.DataFrame:
     """Sample a table with Adult's schema, marginals and number of rows; no row is a person."""
-    rows = rows or ROWS
-    drawn = surrogates.draw(aggregates("adult"), rows, generator, make_consistent=_make_consistent)
+    drawn = surrogates.draw(aggregates("adult"), rows or ROWS, generator)
     return SCHEMA.check(_with_gaps(drawn, generator))
-
-
-def _make_consistent(
-    columns: dict[str, np.ndarray], generator: np.random.Generator
-) -> dict[str, np.ndarray]:
-    """Make columns consistent (a husband is male and married); keep the counts of values."""
-    number = {
-        "Preschool": 1, "1st-4th": 2, "5th-6th": 3, "7th-8th": 4, "9th": 5, "10th": 6, "11th": 7,
-        "12th": 8, "HS-grad": 9, "Some-college": 10, "Assoc-voc": 11, "Assoc-acdm": 12,
-        "Bachelors": 13, "Masters": 14, "Prof-school": 15, "Doctorate": 16,
-    }  # fmt: skip
-    columns["education_num"] = np.array([number[e] for e in columns["education"]])
-    husband = columns["relationship"] == "Husband"
-    wife = columns["relationship"] == "Wife"
-    married = columns["marital_status"] == "Married-civ-spouse"
-    single = np.flatnonzero(~(husband | wife) & married)
-    # Unmarried persons receive the marital states of spouses, so that the counts are unchanged.
-    replaced_states = columns["marital_status"][(husband | wife) & ~married]
-    count = min(len(single), len(replaced_states))
-    columns["marital_status"][single[:count]] = generator.permutation(replaced_states)[:count]
-    columns["marital_status"][husband | wife] = "Married-civ-spouse"
-    males = int((columns["sex"] == "Male").sum()) - int(husband.sum())
-    unmarried_rows = np.flatnonzero(~(husband | wife))
-    sex = np.where(np.arange(len(unmarried_rows)) < max(males, 0), "Male", "Female")
-    columns["sex"][husband], columns["sex"][wife] = "Male", "Female"
-    columns["sex"][unmarried_rows] = generator.permutation(sex)
-    return columns
 
 
 def _with_gaps(table: pl.DataFrame, generator: np.random.Generator) -> pl.DataFrame:

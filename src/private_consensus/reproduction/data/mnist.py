@@ -9,6 +9,7 @@ import gzip
 from pathlib import Path
 
 import numpy as np
+from scipy.ndimage import zoom
 
 from .images import Images, sample
 
@@ -19,7 +20,6 @@ FILES = {
     "y_test": "t10k-labels-idx1-ubyte.gz",
 }
 SCHEMA = Images(classes=tuple("0123456789"))
-SIDE = 28
 
 
 def read(folder: Path) -> dict[str, np.ndarray]:
@@ -36,59 +36,24 @@ def read_idx(path: Path) -> np.ndarray:
 
 
 def surrogate(rows: int | None, generator: np.random.Generator) -> dict[str, np.ndarray]:
-    """Sample scikit-learn's handwritten digits, enlarged to 28 x 28 pixels and randomly distorted.
+    """Sample scikit-learn's handwritten digits, enlarged, shifted and of different brightness.
 
     Training and test images come from disjoint sets of its 1,797 digits of 8 x 8 pixels.
     """
     from sklearn.datasets import load_digits
 
     digits = load_digits()
+    enlarged = zoom(digits.images, (1, 2.5, 2.5), order=1)
     order = generator.permutation(len(digits.target))
     test_digits, training_digits = order[: len(order) // 5], order[len(order) // 5 :]
 
     def draw(split: str, count: int) -> tuple[np.ndarray, np.ndarray]:
         picked = generator.choice(training_digits if split == "train" else test_digits, count)
-        images = _enlarge(digits.images[picked].astype(np.float32), generator)
-        return images, digits.target[picked].astype(np.uint8)
+        # As in MNIST, a digit fills about the middle 20 pixels.
+        images = np.pad(enlarged[picked], ((0, 0), (4, 4), (4, 4)))
+        for image, shift in zip(images, generator.integers(-2, 3, (count, 2)), strict=True):
+            image[:] = np.roll(image, shift, axis=(0, 1))
+        brightness = generator.uniform(12, 16, (count, 1, 1))
+        return (images * brightness).astype(np.uint8), digits.target[picked].astype(np.uint8)
 
     return sample(rows, draw)
-
-
-def _enlarge(images: np.ndarray, generator: np.random.Generator, *, block: int = 4096):
-    blocks = [_jittered(images[i : i + block], generator) for i in range(0, len(images), block)]
-    return np.concatenate(blocks)
-
-
-def _jittered(images: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """Resample images to 28 x 28 pixels with a small random rotation, scaling, shear and shift."""
-    n = len(images)
-    angle = generator.normal(0, 0.12, n).astype(np.float32)
-    size = generator.normal(1.0, 0.07, n).astype(np.float32)
-    shear = generator.normal(0, 0.12, n).astype(np.float32)
-    shift = generator.normal(0, 0.35, (2, n)).astype(np.float32)
-    # As in MNIST, the digit fills the middle 20 pixels, to which its 8 pixels are mapped.
-    axis = (np.arange(SIDE, dtype=np.float32) - (SIDE - 1) / 2) * (8 / 20)
-    y, x = (grid.reshape(1, -1) for grid in np.meshgrid(axis, axis, indexing="ij"))
-    cos, sin = np.cos(angle)[:, None], np.sin(angle)[:, None]
-    scale = size[:, None]
-    rows = (cos * y - sin * x) / scale + shift[0][:, None] + 3.5
-    columns = (sin * y + cos * x) / scale + shear[:, None] * y + shift[1][:, None] + 3.5
-    gray = _bilinear(images, rows, columns) / 16
-    # Increases the contrast, which interpolation has lowered, to that of MNIST.
-    gray = np.clip((gray - 0.2) * 1.6, 0, 1)
-    return np.rint(gray * 255).astype(np.uint8).reshape(n, SIDE, SIDE)
-
-
-def _bilinear(images: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Interpolate 8 x 8 images bilinearly; values outside the image are zero."""
-    padded = np.pad(images, ((0, 0), (1, 1), (1, 1)))
-    flat = padded.reshape(len(images), -1)
-    rows, columns = np.clip(rows + 1, 0, 8.999), np.clip(columns + 1, 0, 8.999)
-    top, first_column = rows.astype(np.int32), columns.astype(np.int32)
-    down, right = rows - top, columns - first_column
-    corner = top * 10 + first_column
-    upper = np.take_along_axis(flat, corner, 1) * (1 - right)
-    upper += np.take_along_axis(flat, corner + 1, 1) * right
-    lower = np.take_along_axis(flat, corner + 10, 1) * (1 - right)
-    lower += np.take_along_axis(flat, corner + 11, 1) * right
-    return upper * (1 - down) + lower * down

@@ -3,16 +3,19 @@
 A surrogate has the schema, the size and the one-way marginals of the real table. One latent factor
 correlates its columns. The label follows a logistic model of the label rates in the aggregates,
 with a few products of columns. The scale of its log-odds is such that a linear classifier has about
-the same accuracy as on the real table. Nothing else of the real table is used.
+the same accuracy as on the real table. Nothing else of the real table is used, so that columns of
+one row can contradict each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import polars as pl
+from scipy.optimize import brentq
+from scipy.special import expit, logit
 
 Columns = dict[str, np.ndarray]
 
@@ -21,11 +24,7 @@ MAX_LOG_ODDS = 4.0
 
 
 def draw(
-    aggregates: Mapping[str, Any],
-    rows: int,
-    generator: np.random.Generator,
-    *,
-    make_consistent: Callable[[Columns, np.random.Generator], Columns] = lambda columns, _: columns,
+    aggregates: Mapping[str, Any], rows: int, generator: np.random.Generator
 ) -> pl.DataFrame:
     """Sample a table of a given size.
 
@@ -38,8 +37,6 @@ def draw(
         fraction and label rate. The ``model`` has ``label`` (its name, and its two values or their
         quantiles), ``loading`` (correlation of columns with the latent factor), ``sharpness``
         (scale of the log-odds) and ``products`` (pairs of columns with a weight).
-    make_consistent : callable
-        Function that changes columns whose values contradict each other.
 
     Returns
     -------
@@ -52,9 +49,9 @@ def draw(
         name: _draw_column(about, factor, model["loading"], generator)
         for name, about in aggregates["columns"].items()
     }
-    columns = make_consistent(columns, generator)
-    odds = _log_odds(columns, aggregates)
-    positive = generator.random(rows) < _calibrated(odds, aggregates["positive"])
+    odds, rate = _log_odds(columns, aggregates), aggregates["positive"]
+    shift = brentq(lambda shift: expit(odds + shift).mean() - rate, -60.0, 60.0)
+    positive = generator.random(rows) < expit(odds + shift)
     name, *label_values = model["label"]
     low, high = (_values(entry, rows, generator) for entry in label_values)
     columns[name] = np.where(positive, high, low)
@@ -133,26 +130,9 @@ def _score(values: np.ndarray, about: Mapping[str, Any], base: float) -> np.ndar
     else:
         names, codes = np.unique(values.astype(str), return_inverse=True)
         rates = np.array([about[n][1] for n in names])[codes]
-    return np.clip(_logit(rates) - _logit(base), -MAX_LOG_ODDS, MAX_LOG_ODDS)
+    # A rate of 0 or 1 has infinite log-odds.
+    return np.clip(logit(rates) - logit(base), -MAX_LOG_ODDS, MAX_LOG_ODDS)
 
 
 def _bin(values: np.ndarray, quantiles: np.ndarray) -> np.ndarray:
     return np.clip(np.searchsorted(quantiles, values, side="right") - 1, 0, len(quantiles) - 2)
-
-
-def _calibrated(odds: np.ndarray, rate: float) -> np.ndarray:
-    """Convert log-odds to probabilities, after a common shift that makes their mean ``rate``."""
-    low, high = -60.0, 60.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _sigmoid(odds + middle).mean() < rate else (low, middle)
-    return _sigmoid(odds + (low + high) / 2)
-
-
-def _sigmoid(x: np.ndarray) -> np.ndarray:
-    return 1 / (1 + np.exp(-np.clip(x, -700, 700)))
-
-
-def _logit(p: Any) -> Any:
-    p = np.clip(p, 1e-4, 1 - 1e-4)
-    return np.log(p / (1 - p))

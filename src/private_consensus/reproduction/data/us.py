@@ -90,10 +90,7 @@ def read(folder: Path) -> pl.DataFrame:
 def surrogate(rows: int | None, generator: np.random.Generator) -> pl.DataFrame:
     """Sample a table with schema, marginals and, by default, size of the mirror's excerpt."""
     about = aggregates("us")
-    drawn = surrogates.draw(
-        about, rows or about["rows"], generator, make_consistent=_make_consistent
-    )
-    return SCHEMA.check(drawn)
+    return SCHEMA.check(surrogates.draw(about, rows or about["rows"], generator))
 
 
 def from_excerpt(table: pl.DataFrame) -> pl.DataFrame:
@@ -172,13 +169,6 @@ def _member(archive: Path, name: str, columns: tuple[str, ...]) -> pl.DataFrame:
         text = opened.read(name)
     table = pl.read_csv(io.BytesIO(text), columns=list(columns), infer_schema=False)
     return table.with_columns(pl.exclude("SERIALNO").cast(pl.Int64))
-
-
-def _make_consistent(
-    columns: dict[str, np.ndarray], generator: np.random.Generator
-) -> dict[str, np.ndarray]:
-    columns["employed"] = (~np.isin(columns["industry"], ["None", "Unemployed"])).astype(np.int64)
-    return columns
 
 
 SEX = ("Male", "Female")
