@@ -1,4 +1,4 @@
-"""Test that three sources of the US data give one canonical table, on synthetic records."""
+"""Test that both sources of the US data give one canonical table, on synthetic records."""
 
 from __future__ import annotations
 
@@ -62,26 +62,6 @@ C1,1,3,4,9
 D1,0,2,2,9
 """
 
-IPUMS = pl.DataFrame(
-    {
-        "AGE": [34, 71, 19, 45, 28, 9],
-        "SEX": [1, 2, 2, 1, 2, 2],
-        "MARST": [1, 5, 6, 4, 3, 6],
-        "HISPAN": [0, 1, 4, 2, 3, 0],
-        "RACE": [1, 2, 6, 3, 8, 1],
-        "NCHILD": [2, 0, 0, 1, 0, 0],
-        "FAMSIZE": [4, 1, 1, 3, 2, 4],
-        "OWNERSHP": [1, 2, 0, 2, 1, 1],
-        "EDUCD": [101, 26, 71, 64, 116, 17],
-        "IND": [770, 0, 9920, 8680, 7860, 0],
-        "DIFFREM": [1, 2, 1, 1, 1, 0],
-        "DIFFPHYS": [1, 2, 1, 1, 1, 0],
-        "DIFFEYE": [1, 1, 1, 2, 1, 1],
-        "DIFFHEAR": [1, 2, 1, 1, 1, 1],
-        "INCTOT": [25_001, 12_000, 0, 25_000, -500, 9_999_999],
-    }
-)
-
 
 def numbers(text: str) -> pl.DataFrame:
     table = pl.read_csv(io.StringIO(text), infer_schema=False)
@@ -97,20 +77,6 @@ def test_census_bureau_files_map_to_the_canonical_table():
     assert us.from_census(numbers(PERSONS), numbers(HOUSES)).equals(CANONICAL)
 
 
-def test_an_ipums_extract_maps_to_the_canonical_table():
-    assert us.from_ipums(IPUMS).equals(CANONICAL)
-
-
-UNKNOWN = {"AGE": 999, "SEX": 9, "MARST": 9, "HISPAN": 9, "RACE": 99, "EDUCD": 999, "OWNERSHP": 9}
-
-
-@pytest.mark.parametrize("variable", UNKNOWN)
-def test_ipums_codes_for_unknown_are_missing(variable):
-    person = IPUMS.head(1).with_columns(pl.lit(UNKNOWN[variable]).alias(variable))
-    row = us.from_ipums(person)
-    assert sum(row.null_count().row(0)) == 1
-
-
 def test_every_industry_code_of_the_excerpt_lies_in_its_category(mirror_path):
     table = pl.read_csv(f"{mirror_path}/acs-us/national2019.csv", infer_schema=False)
     employed = table.filter(pl.col("INDP") != "N").select(pl.col("INDP", "INDP_CAT").cast(pl.Int64))
@@ -124,31 +90,17 @@ def test_every_industry_code_of_the_excerpt_lies_in_its_category(mirror_path):
 
 
 EDUCATION_CODES = {
-    # canonical: (codes of the Census Bureau, detailed codes of IPUMS)
-    "No-schooling": ([1], [2]),
-    "Preschool": ([2, 3], [11, 12]),
-    "Grade-1-8": ([4, 7, 8, 11], [14, 17, 22, 26]),
-    "Grade-9-12": ([12, 15], [30, 40, 50, 61]),
-    "High-school": ([16], [63]),
-    "GED": ([17], [64]),
-    "Some-college": ([18, 19], [65, 71]),
-    "Associate": ([20], [81]),
-    "Bachelor": ([21], [101]),
-    "Master": ([22], [114]),
-    "Professional": ([23], [115]),
-    "Doctorate": ([24], [116]),
-}
+    "No-schooling": [1], "Preschool": [2, 3], "Grade-1-8": [4, 7, 8, 11], "Grade-9-12": [12, 15],
+    "High-school": [16], "GED": [17], "Some-college": [18, 19], "Associate": [20],
+    "Bachelor": [21], "Master": [22], "Professional": [23], "Doctorate": [24],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("education", us.EDUCATION)
 def test_education_codes_map_to_their_canonical_category(education):
-    bureau, ipums_codes = EDUCATION_CODES[education]
     person = numbers(PERSONS).head(1)
-    for code in bureau:
+    for code in EDUCATION_CODES[education]:
         row = us.from_census(person.with_columns(SCHL=pl.lit(code)), numbers(HOUSES))
-        assert row["education"].to_list() == [education], code
-    for code in ipums_codes:
-        row = us.from_ipums(IPUMS.head(1).with_columns(EDUCD=pl.lit(code)))
         assert row["education"].to_list() == [education], code
 
 
@@ -157,7 +109,7 @@ def bureau(publisher, monkeypatch):
     """Start a local server of Census Bureau data: two states with the same five persons."""
     catalogue_entry = entry("us")
     census = replace(
-        catalogue_entry.publishers[1],
+        catalogue_entry.publishers[0],
         url=publisher.url,
         files={"csv_pxx.zip": None, "csv_hxx.zip": None, "csv_pyy.zip": None, "csv_hyy.zip": None},
     )
@@ -166,15 +118,14 @@ def bureau(publisher, monkeypatch):
         for kind, text in (("p", PERSONS), ("h", HOUSES)):
             files = {"README.pdf": "x", f"psam_{kind}{number}.csv": text}
             publisher.files[f"/csv_{kind}{state}.zip"] = zipped(files)
-    changed = replace(catalogue_entry, publishers=(catalogue_entry.publishers[0], census))
+    changed = replace(catalogue_entry, publishers=(census,))
     monkeypatch.setattr(acquisition, "entry", lambda _: changed)
     return publisher
 
 
-def test_census_bureau_files_are_fetched_if_the_ipums_key_is_missing(bureau, tmp_path):
+def test_census_bureau_files_are_fetched_once(bureau, tmp_path):
     raw, provenance = acquire("us", Acquisition(cache=tmp_path, source="official"))
     assert raw.equals(pl.concat([CANONICAL, CANONICAL]))
-    assert "IPUMS USA: a key in IPUMS_API_KEY is required" in provenance.because
     assert "no checksum is published" in provenance.because
     n_requests = len(bureau.requests)
     assert acquire("us", Acquisition(cache=tmp_path, source="official"))[0].equals(raw)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,9 +14,6 @@ from private_consensus.common.provenance import atomic_write
 from private_consensus.common.secrets import key_in
 
 from .downloads import Unavailable, require_reachable
-
-if TYPE_CHECKING:
-    from ipumspy import MicrodataExtract
 
 KEY = "IPUMS_API_KEY"
 FILE = "ipums.parquet"
@@ -32,13 +29,12 @@ def download(folder: Path, url: str, request: Mapping[str, Any], timeout_s: floa
     Parameters
     ----------
     request : mapping
-        ``collection``, ``sample``, ``variables`` to request, ``columns`` to keep (detailed codes
-        come with their general variable), cases to ``select``, and the longest ``wait`` in seconds;
-        IPUMS needs minutes.
+        ``collection``, ``sample``, ``variables``, and the longest ``wait`` in seconds; IPUMS needs
+        minutes.
     timeout_s : float
         Seconds to wait for a connection.
     """
-    from ipumspy import IpumsApiClient
+    from ipumspy import IpumsApiClient, MicrodataExtract
 
     key = key_in(KEY)
     if key is None:
@@ -48,29 +44,20 @@ def download(folder: Path, url: str, request: Mapping[str, Any], timeout_s: floa
     require_reachable(url, timeout_s)
     try:
         client = IpumsApiClient(key, base_url=url)
-        submitted = client.submit_extract(extract_of(request))
+        extract = MicrodataExtract(
+            collection=request["collection"],
+            samples=[request["sample"]],
+            variables=request["variables"],
+            description="private-consensus",
+        )
+        submitted = client.submit_extract(extract)
         client.wait_for_extract(submitted, timeout=request["wait"])
         with tempfile.TemporaryDirectory() as temporary, atomic_write(folder / FILE) as path:
             client.download_extract(submitted, download_dir=Path(temporary))
-            read(Path(temporary), request["columns"]).write_parquet(path)
+            read(Path(temporary), request["variables"]).write_parquet(path)
     except Exception as error:
         # ipumspy raises errors of many types, from a refused key to an extract that takes too long.
         raise Unavailable(f"{type(error).__name__}: {error}") from None
-
-
-def extract_of(request: Mapping[str, Any]) -> MicrodataExtract:
-    """Build the request for an extract."""
-    from ipumspy import MicrodataExtract
-
-    extract = MicrodataExtract(
-        collection=request["collection"],
-        samples=[request["sample"]],
-        variables=list(request["variables"]),
-        description="private-consensus",
-    )
-    for variable, values in request.get("select", {}).items():
-        extract.select_cases(variable, [str(v) for v in values])
-    return extract
 
 
 def read(folder: Path, columns: Sequence[str]) -> pl.DataFrame:

@@ -23,9 +23,7 @@ MAX_LOG_ODDS = 4.0
 """Largest log-odds that one value may contribute."""
 
 
-def draw(
-    aggregates: Mapping[str, Any], rows: int, generator: np.random.Generator
-) -> pl.DataFrame:
+def draw(aggregates: Mapping[str, Any], rows: int, generator: np.random.Generator) -> pl.DataFrame:
     """Sample a table of a given size.
 
     Parameters

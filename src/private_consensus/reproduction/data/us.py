@@ -1,10 +1,10 @@
 """US: persons with an income in the American Community Survey 2019; label: income over 25,000.
 
-The survey replaces the extracts of the dissertation, which are not public. It has three sources
-with one canonical schema: the excerpt of the mirror (NIST's Diverse Communities Data Excerpts), the
-public person and housing files of the Census Bureau, and an extract of IPUMS USA. Columns derived
-from income (decile, poverty ratio), weights and places are omitted. Persons without a family are a
-family of one; persons without an industry have the industry ``None``.
+The survey replaces the extracts of the dissertation, which are not public. It has two sources with
+one canonical schema: the excerpt of the mirror (NIST's Diverse Communities Data Excerpts), and the
+public person and housing files of the Census Bureau. Columns derived from income (decile, poverty
+ratio), weights and places are omitted. Persons without a family are a family of one; persons
+without an industry have the industry ``None``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from . import ipums, surrogates
+from . import surrogates
 from .catalogue import aggregates
 from .tables import SEX_RACE_AGE, Protected, Schema, decoded, values_of_ranges
 
@@ -72,12 +72,10 @@ STATES = {"pa": 42, "il": 17, "ga": 13, "wa": 53}
 
 
 def read(folder: Path) -> pl.DataFrame:
-    """Read the excerpt, an extract from IPUMS, or the files of the Census Bureau."""
+    """Read the excerpt or the files of the Census Bureau."""
     excerpt = folder / "national2019.csv"
     if excerpt.is_file():
         return from_excerpt(pl.read_csv(excerpt, glob=False, infer_schema=False))
-    if (folder / ipums.FILE).is_file():
-        return from_ipums(pl.read_parquet(folder / ipums.FILE, glob=False))
     return pl.concat(
         from_census(
             _member(folder / f"csv_p{state}.zip", f"psam_p{number}.csv", _PERSON),
@@ -125,43 +123,11 @@ def from_census(persons: pl.DataFrame, houses: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def from_ipums(table: pl.DataFrame) -> pl.DataFrame:
-    """Build the canonical table from an IPUMS USA extract (harmonised integer codes).
-
-    Unknown values are null: an age of 999, and codes outside the categories.
-    """
-    races = ("White", "Black", "Native", *["Asian-Pacific"] * 3, "Other", *["Two-or-more"] * 2)
-    married = ("Married", "Married-spouse-absent", "Separated", "Divorced", "Widowed",
-               "Never-married")  # fmt: skip
-    # EDUCD: detailed codes grow with attainment.
-    schooling = [(0, 2), (10, 12), (13, 29), (30, 61), (62, 63), (64, 64), (65, 80), (81, 90)]
-    schooling += [(100, 113), (114, 114), (115, 115), (116, 116)]
-    return _canonical(
-        table.filter(pl.col("INCTOT") < 9_999_998),
-        age=pl.col("AGE").replace(999, None),
-        sex=decoded("SEX", SEX),
-        marital_status=decoded("MARST", married),
-        hispanic=decoded("HISPAN", HISPANIC, first=0),
-        race=decoded("RACE", races),
-        children=pl.col("NCHILD"),
-        family_size=pl.col("FAMSIZE"),
-        tenure=decoded("OWNERSHP", TENURE, first=0),
-        education=decoded("EDUCD", values_of_ranges(EDUCATION, schooling)),
-        industry=decoded("IND", INDUSTRY_OF_CODE, default="None"),
-        difficulties=_count("DIFFREM", "DIFFPHYS", "DIFFEYE", "DIFFHEAR", yes=2),
-        income=pl.col("INCTOT"),
-    )
-
-
 def _canonical(table: pl.DataFrame, **columns: pl.Expr) -> pl.DataFrame:
     """Select the persons with an income, and derive ``employed`` from the industry."""
     idle = pl.col("industry").is_in(["None", "Unemployed"])
     persons = table.select(**columns).filter(pl.col("income").is_not_null())
     return SCHEMA.check(persons.with_columns(employed=(~idle).cast(pl.Int64)))
-
-
-def _count(*columns: str, yes: int) -> pl.Expr:
-    return pl.sum_horizontal(pl.col(c).eq_missing(yes).cast(pl.Int64) for c in columns)
 
 
 def _member(archive: Path, name: str, columns: tuple[str, ...]) -> pl.DataFrame:
@@ -171,18 +137,19 @@ def _member(archive: Path, name: str, columns: tuple[str, ...]) -> pl.DataFrame:
     return table.with_columns(pl.exclude("SERIALNO").cast(pl.Int64))
 
 
-SEX = ("Male", "Female")
 _RACES_OF_CENSUS = (
     "White", "Black", "Native", "Native", "Native", "Asian-Pacific", "Asian-Pacific", "Other",
     "Two-or-more",
 )  # fmt: skip
 _SHARED = {
     "age": pl.col("AGEP"),
-    "sex": decoded("SEX", SEX),
+    "sex": decoded("SEX", ("Male", "Female")),
     "race": decoded("RAC1P", _RACES_OF_CENSUS),
     "children": pl.col("NOC").fill_null(0),
     "family_size": pl.col("NPF").fill_null(1),
-    "difficulties": _count("DREM", "DPHY", "DEYE", "DEAR", yes=1),
+    "difficulties": pl.sum_horizontal(
+        pl.col(column).eq_missing(1).cast(pl.Int64) for column in ("DREM", "DPHY", "DEYE", "DEAR")
+    ),
     "income": pl.col("PINCP"),
 }
 """Columns with equal codes in the excerpt and in the files of the Census Bureau."""
