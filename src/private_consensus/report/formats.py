@@ -12,44 +12,31 @@ from private_consensus.common.symbols import power_of_ten
 
 NONE = "–"
 
+ABBREVIATIONS = {
+    "admm", "d_zoa", "decor", "dgd", "dp_admm", "dp_ci", "dsgd", "dvp", "ipp_admm", "ldp_admm",
+    "m_admm", "mafalda_sgd", "p_admm", "pdop", "pflr", "pp_admm", "pr_admm", "q_dpsgd_1",
+    "q_dpsgd_2", "r_admm", "sdm_dsgd",
+}  # fmt: skip
+"""Algorithms whose displayed name is their name in capital letters."""
+
 ALGORITHMS = {
-    "admm": "ADMM",
     "canary_audit": "audit by canaries",
     "coordinate_descent": "random coordinate descent",
-    "d_zoa": "D-ZOA",
-    "decor": "DECOR",
-    "dgd": "DGD",
-    "dp_admm": "DP-ADMM",
-    "dp_ci": "DP-CI",
     "dp_ci_moments": "DP-CI, exact moments",
-    "dsgd": "DSGD",
-    "dvp": "DVP",
     "exact_admm": "ADMM with the exact update",
     "fair_classification": "private and fair classifiers",
     "gradient_descent": "DP consensus GD",
-    "ipp_admm": "IPP-ADMM",
-    "ldp_admm": "LDP-ADMM",
     "ldp_gradient_descent": "LDP gradient descent",
     "ldp_subgradient": "LDP subgradient method",
     "logistic": "logistic regression",
-    "m_admm": "M-ADMM",
-    "mafalda_sgd": "MAFALDA-SGD",
     "muffliato": "Muffliato",
     "muffliato_gd": "Muffliato-GD",
-    "p_admm": "P-ADMM",
-    "pdop": "PDOP",
-    "pflr": "PFLR",
-    "pp_admm": "PP-ADMM",
     "pp_admm_renyi": "PP-ADMM, Rényi account",
-    "pr_admm": "PR-ADMM",
-    "q_dpsgd_1": "Q-DPSGD-1",
-    "q_dpsgd_2": "Q-DPSGD-2",
-    "r_admm": "R-ADMM",
     "random_aggregation": "random aggregation",
     "release_audit": "audit of one release",
-    "sdm_dsgd": "SDM-DSGD",
     "zip_dl": "Zip-DL",
 }
+"""Displayed names of algorithms, unless the words of the name are displayed."""
 
 VARIANTS = {
     "b50": "batch of 50", "convex": "convex loss", "dual_unit": "noise of the duals as stated",
@@ -128,6 +115,8 @@ def exponential(value: float) -> float:
 
 def algorithm_title(algorithm: str) -> str:
     """Return the displayed name of an algorithm, e.g. "DP-ADMM" for ``dp_admm``."""
+    if algorithm in ABBREVIATIONS:
+        return algorithm.upper().replace("_", "-")
     return ALGORITHMS.get(algorithm, words(algorithm))
 
 

@@ -19,7 +19,6 @@ NOTE = (
 )
 SHOWN, AGENTS, LOWEST = 6, 10, 1e-7
 """Number of drawn methods per kind of problem, number of agents, and smallest drawn loss."""
-WIDTH, HEIGHT = 190, 130
 DASHES = ([1, 2], [8, 2, 2, 2], [6, 3], [4, 2], [2, 1], [1, 4])
 
 
@@ -31,38 +30,24 @@ def draw(means: pl.DataFrame, source: str) -> dict[str, Any]:
         best = ranked.filter(is_private)["method"].head(SHOWN).to_list()
         baselines = ranked.filter(~is_private)["method"].sort().to_list()
         points = means.filter(pl.col("method").is_in([*best, *baselines]), metric=metric)
-        points = points.filter(agents=AGENTS).with_columns(pl.col("loss").clip(LOWEST))
+        points = points.filter(agents=AGENTS).sort("problem", "records", "epsilon")
+        records = pl.col("records").map_elements("{:,}".format)
+        points = points.select(
+            "epsilon", "method",
+            loss=pl.col("loss").clip(LOWEST), panel=pl.format("{}, {} each", "problem", records),
+        )  # fmt: skip
         colours = [*OKABE_ITO[: len(best)], *[GREY] * len(baselines)]
         dashes = [*[[1, 0]] * len(best), *DASHES[: len(baselines)]]
-        curves = (
-            alt.Color("method:N")
-            .scale(domain=[*best, *baselines], range=colours)
-            .legend(columns=4),
-            alt.StrokeDash("method:N").scale(domain=[*best, *baselines], range=dashes),
-        )
-        rows = [
-            _row(of_problem, *curves)
-            for of_problem in points.partition_by("problem", maintain_order=True)
-        ]
-        charts.append(alt.vconcat(*rows))
-    chart = alt.vconcat(*charts).resolve_scale(color="independent", strokeDash="independent")
-    return finish(chart, TITLE, source, NOTE)
-
-
-def _row(points: pl.DataFrame, *curves: alt.Color | alt.StrokeDash) -> alt.HConcatChart:
-    """Draw the panels of a problem."""
-    epsilons = points["epsilon"].unique().sort().to_list()
-    panels = [
-        Chart(panel.select("epsilon", "loss", "method"))
-        .marked("line")
-        .encode(
+        epsilons = points["epsilon"].unique().sort().to_list()
+        panels = points["panel"].unique(maintain_order=True).to_list()
+        chart = Chart(points).marked("line").encode(
             alt.X("epsilon:Q").scale(type="log", nice=False).axis(values=epsilons).title("epsilon"),
             alt.Y("loss:Q").scale(type="log").axis(tickCount=4).title("loss"),
-            *curves,
-        )
-        .properties(
-            width=WIDTH, height=HEIGHT, title=f"{panel['problem'][0]}, {panel['records'][0]:,} each"
-        )
-        for panel in points.sort("records", "epsilon").partition_by("records", maintain_order=True)
-    ]
-    return alt.hconcat(*panels).resolve_scale(y="shared")
+            alt.Color("method:N").scale(domain=[*best, *baselines], range=colours)
+            .legend(columns=4),
+            alt.StrokeDash("method:N").scale(domain=[*best, *baselines], range=dashes),
+        )  # fmt: skip
+        facet = alt.Facet("panel:N", title=None, sort=panels)
+        charts.append(chart.properties(width=230, height=150).facet(facet, columns=3))
+    chart = alt.vconcat(*charts).resolve_scale(color="independent", strokeDash="independent")
+    return finish(chart, TITLE, source, NOTE)

@@ -18,24 +18,20 @@ SERIES = {"agent": "receives single messages", "secure sums": "receives secure s
 def draw(rows: pl.DataFrame, budget: dict[str, float], horizon: int) -> dict[str, Any]:
     """Draw the largest epsilon of all pairs by distance, one panel per graph."""
     drawn = rows.filter("drawn", pl.col("observer").is_in(list(SERIES)), pl.col("largest") > 0)
-    drawn = drawn.with_columns(pl.col("observer").replace(SERIES))
     names = list(SERIES.values())
-    panels = []
-    for graph in rows["graph"].unique(maintain_order=True):
-        points = Chart(drawn.filter(graph=graph)).encode(
-            alt.X("distance:O").title("edges between the agents").axis(labelAngle=0),
-            alt.Y("largest:Q").title("largest epsilon").scale(type="log"),
-            alt.Color("observer:N").scale(domain=names, range=OKABE_ITO[:2]).title("the agent"),
-        )
-        accounted = Chart(drawn.filter(graph=graph).head(1)).marked("rule", color=GREY)
-        panel = alt.layer(
-            accounted.encode(alt.Y("accounted:Q")), points.marked("line", point=True)
-        ).properties(title=graph, width=220, height=HEIGHT)
-        panels.append(panel)
-    algorithm = drawn["algorithm"][0]
+    lines = Chart().encode(
+        alt.X("distance:O").title("edges between the agents").axis(labelAngle=0),
+        alt.Y("largest:Q").title("largest epsilon").scale(type="log"),
+        alt.Color("observer:N").scale(domain=names, range=OKABE_ITO[:2]).title("the agent"),
+    )
+    accounted = Chart().marked("rule", color=GREY).encode(alt.Y("accounted:Q"))
+    data = drawn.with_columns(pl.col("observer").replace(SERIES))
+    panel = alt.layer(accounted, lines.marked("line", point=True), data=data)
+    graphs = rows["graph"].unique(maintain_order=True).to_list()
+    facet = alt.Facet("graph:N", title=None, sort=graphs)
+    chart = panel.properties(width=220, height=HEIGHT).facet(facet, columns=3)
     note = (
-        f"{algorithm}, {horizon} iterations of mean estimation; noise for epsilon = "
+        f"{drawn['algorithm'][0]}, {horizon} iterations of mean estimation; noise for epsilon = "
         f"{budget['epsilon']:g} at delta = {budget['delta']:g} against the eavesdropper (grey line)"
     )
-    chart = alt.hconcat(*panels).resolve_scale(y="shared")
-    return finish(chart, TITLE, "none, all is computed", note)
+    return finish(chart.resolve_scale(x="independent"), TITLE, "none, all is computed", note)

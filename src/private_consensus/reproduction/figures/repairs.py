@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from math import inf, isfinite, log10
+from collections.abc import Mapping
+from dataclasses import replace
+from math import isfinite
 from typing import Any
 
 import altair as alt
@@ -16,7 +17,8 @@ from .panels import Chart
 from .theme import ALARM, GREY, INK, finish
 
 WIDE, ROW = 420, 30
-SIDES = {"published": ("as published", ALARM), "corrected": ("corrected", "#0072B2")}
+SIDES = {"published": "as published", "corrected": "corrected"}
+COLOURS = ALARM, "#0072B2"
 TITLE = "Cost of corrections: proven epsilon and utility, as published and as corrected"
 NOTE = "bar: claimed ε; ∞: no finite bound is proven"
 
@@ -28,35 +30,42 @@ def draw(rows: pl.DataFrame, source: str, names: Mapping[tuple[str, str], str]) 
     finite means. A label states the means before and after the correction. ``rows`` has one row per
     setting of each pair.
     """
-    if not rows.height:
-        nothing = Chart(
-            pl.DataFrame({"said": ["no method ran both as published and as corrected"]})
-        )
-        return finish(nothing.marked("text").encode(text="said:N"), TITLE, source)
-    pairs: list[dict[str, Any]] = [
-        {**_setting(settings), "name": typeset(names[pair])}
-        for pair, settings in rows.group_by("published", "corrected", maintain_order=True)
-    ]
-    epsilons = [row[f"epsilon_{side}"] for row in pairs for side in (*SIDES, "claimed")]
-    x = extent([e for e in epsilons if e and e > 0], log=True)
-    x = Extent(low=x.low, high=x.high, log=True, above=any(e == inf for e in epsilons))
-    ends = pl.DataFrame([end for row in pairs for end in _ends(row, x)])
-    lines = pl.DataFrame([_line(row, x) for row in pairs])
-    scale, axis = x.scale(), x.axis(strip_labels=("∞", ""))
-    y = alt.Y("name:N", sort=None).title(None).axis(labelLimit=400, domain=False, ticks=False)
-    true = alt.X("epsilon:Q").title("proven upper bound on ε").scale(**scale).axis(**axis)
-    side = alt.Color("side:N").scale(
-        domain=[name for name, _ in SIDES.values()], range=[colour for _, colour in SIDES.values()]
-    ).legend(columns=2, symbolType="circle", symbolSize=60, title=None)  # fmt: skip
-    base = Chart(lines).encode(y)
+    if rows.is_empty():
+        nothing = pl.DataFrame({"text": ["no method ran both as published and as corrected"]})
+        return finish(Chart(nothing).marked("text").encode(text="text:N"), TITLE, source)
+    settings = {
+        pair: _setting(of_pair)
+        for pair, of_pair in rows.group_by("published", "corrected", maintain_order=True)
+    }
+    epsilons = [row[f"epsilon_{side}"] for row in settings.values() for side in (*SIDES, "claimed")]
+    x = extent([epsilon for epsilon in epsilons if epsilon], log=True)
+    x = replace(Extent(low=x.low, high=x.high, log=True), above=not all(map(isfinite, epsilons)))
+    pairs = pl.DataFrame(
+        [
+            {"name": typeset(names[pair]), "claimed": row["epsilon_claimed"], "text": _utility(row)}
+            | {label: _position(row[f"epsilon_{side}"], x) for side, label in SIDES.items()}
+            for pair, row in settings.items()
+        ]
+    )
+    axis = alt.Axis(**x.axis(strip_labels=("∞", "")))
+    scale, (before, after) = alt.Scale(**x.scale()), SIDES.values()
+    side = alt.Color("side:N").scale(domain=[before, after], range=COLOURS)
+    base = Chart(pairs).encode(
+        alt.Y("name:N", sort=None).title(None).axis(labelLimit=400, domain=False, ticks=False)
+    )
     layers = [
-        base.marked("rule", color=GREY).encode(alt.X("start:Q").scale(**scale), alt.X2("end:Q")),
+        base.marked("rule", color=GREY).encode(alt.X(f"{before}:Q", scale=scale), alt.X2(after)),
         base.marked("tick", color=INK, thickness=2, size=16).encode(
-            alt.X("claimed:Q").scale(**scale)
+            alt.X("claimed:Q", scale=scale)
         ),
-        Chart(ends).marked("point", filled=True, size=60, opacity=1.0).encode(true, y, side),
+        base.transform_fold([before, after], as_=["side", "epsilon"])
+        .marked("point", filled=True, size=60, opacity=1.0)
+        .encode(
+            alt.X("epsilon:Q", scale=scale, axis=axis, title="proven upper bound on ε"),
+            side.legend(columns=2, symbolType="circle", symbolSize=60),
+        ),
         base.marked("text", align="left", dx=12, fontSize=10, color=INK).encode(
-            x=alt.value("width"), text="said:N"
+            x=alt.value("width"), text="text:N"
         ),
     ]
     chart = alt.layer(*layers).properties(width=WIDE, height=ROW * len(pairs))
@@ -64,28 +73,10 @@ def draw(rows: pl.DataFrame, source: str, names: Mapping[tuple[str, str], str]) 
 
 
 def _setting(settings: pl.DataFrame) -> dict[str, Any]:
-    rows = settings.to_dicts()
-    finite = [row for row in rows if all(isfinite(row[f"value_{side}"]) for side in SIDES)]
-    first = [
-        row for row in finite or rows if row["experiment"] == (finite or rows)[0]["experiment"]
-    ]
-    return min(first, key=lambda row: abs(log10(row["epsilon_claimed"] or 1.0)))
-
-
-def _ends(row: Mapping[str, Any], x: Extent) -> Iterable[dict[str, Any]]:
-    for side, (label, _) in SIDES.items():
-        epsilon = row[f"epsilon_{side}"]
-        yield {
-            "name": row["name"], "side": label, "epsilon": _position(epsilon, x),
-        }  # fmt: skip
-
-
-def _line(row: Mapping[str, Any], x: Extent) -> dict[str, Any]:
-    start, end = (_position(row[f"epsilon_{side}"], x) for side in SIDES)
-    return {
-        "name": row["name"], "claimed": row["epsilon_claimed"], "start": start, "end": end,
-        "said": _utility(row),
-    }  # fmt: skip
+    """Return the setting of a pair that is drawn."""
+    is_finite = pl.all_horizontal(pl.col(f"value_{side}").is_finite() for side in SIDES)
+    distance = pl.col("epsilon_claimed").log10().abs()
+    return settings.sort(~is_finite, distance, maintain_order=True).row(0, named=True)
 
 
 def _position(epsilon: float, x: Extent) -> float:

@@ -57,6 +57,7 @@ CONFIG = {
         "subtitleColor": GREY,
         "subtitleFontSize": 10,
     },
+    "header": {"labelAnchor": "start", "labelFontSize": 11, "labelColor": INK},
     "view": {"stroke": None, "continuousWidth": 300, "continuousHeight": 300},
 }
 

@@ -155,38 +155,19 @@ def _heat_map(points: pl.DataFrame, panel: Spec, scale: alt.Scale, label: str) -
         "y", left=x - half_x, right=x + half_x, bottom=beta - half_beta,
         top=beta + half_beta,
     )  # fmt: skip
-    return (
-        Chart(cells)
-        .marked("rect")
-        .encode(
-            alt.X("left:Q")
-            .title(typeset(panel["x_title"]))
-            .scale(_tight(cells["left"], cells["right"])),
-            alt.X2("right:Q"),
-            alt.Y("bottom:Q")
-            .title(typeset(panel["y_title"]))
-            .scale(_tight(cells["bottom"], cells["top"])),
-            alt.Y2("top:Q"),
-            alt.Color("y:Q")
-            .scale(scale)
-            .legend(
-                title="relative to the worst case",
-                orient="bottom",
-                direction="horizontal",
-                labelExpr=label,
-                gradientLength=SIDE[0],
-                labelColor=GREY,
-                tickCount=3,
-            ),
-        )
-        .properties(width=SIDE[0], height=SIDE[1], title=panel["title"])
-    )
+    tight = alt.Scale(nice=False, zero=False)
+    legend = alt.Legend(
+        title="relative to the worst case", direction="horizontal", labelExpr=label,
+        gradientLength=SIDE[0], labelColor=GREY, tickCount=3,
+    )  # fmt: skip
+    chart = Chart(cells).marked("rect").encode(
+        alt.X("left:Q", title=typeset(panel["x_title"]), scale=tight), alt.X2("right:Q"),
+        alt.Y("bottom:Q", title=typeset(panel["y_title"]), scale=tight), alt.Y2("top:Q"),
+        alt.Color("y:Q", scale=scale, legend=legend),
+    )  # fmt: skip
+    return chart.properties(width=SIDE[0], height=SIDE[1], title=panel["title"])
 
 
 def _step(values: pl.Series) -> float:
     """Return the distance of neighbouring values of a regular grid."""
     return min(values.unique().sort().diff().drop_nulls(), default=1.0)
-
-
-def _tight(low: pl.Series, high: pl.Series) -> alt.Scale:
-    return alt.Scale(domain=[min(low), max(high)], nice=False, zero=False)
