@@ -1,16 +1,14 @@
 """Lower bounds on the privacy loss of the algorithms, by attacks that are proven per class.
 
-Each module has a mapping ``ATTACKS`` from the name of a class to its attack. A subclass
-outside of this package has no attack, since its step may differ.
+A subclass outside of this package has no attack, since its step may differ. The modules are imported
+when an attack is needed, so that the hash of a job covers the attack on its algorithm only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import cache
 from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 from private_consensus.privacy import Release
@@ -18,17 +16,31 @@ from private_consensus.privacy.brackets import LowerBound, lower_bound
 
 from ..algorithms.base import is_built_in
 
-MODULES = (
-    "admm",
-    "approximate_admm",
-    "consensus",
-    "coordinates",
-    "descent",
-    "fairness",
-    "innovations",
-    "sgd",
-)
-"""Modules of this package."""
+ATTACKS = {
+    "CoordinateDescent": "coordinates._coordinate_steps",
+    "DPADMM": "consensus._steps",
+    "DPCI": "innovations._measurements",
+    "DPCIMoments": "innovations._measurements",
+    "DualVariablePerturbation": "admm._perturbed_objectives",
+    "ExactADMM": "consensus._minimisers",
+    "FairClassification": "fairness._coefficients",
+    "ImprovedPlausiblyPrivateADMM": "approximate_admm._tested_messages",
+    "LocallyPrivateADMM": "admm._mixtures",
+    "LocallyPrivateGradientDescent": "descent._gradient_steps",
+    "LocallyPrivateSubgradient": "descent._gradient_steps",
+    "OutputPerturbation": "admm._noisy_minimisers",
+    "PenaltyPerturbation": "admm._perturbed_objectives",
+    "PeriodicallyReducedADMM": "admm._noisy_minimisers",
+    "Pflr": "fairness._sums",
+    "PlausiblyPrivateADMM": "approximate_admm._messages",
+    "PrivateDistributedOptimisation": "descent._gradient_steps",
+    "RandomAggregation": "descent._tails",
+    "RecycledADMM": "admm._perturbed_objectives",
+    "ReleaseAudit": "consensus._minimisers",
+    "RenyiAccountedPPADMM": "approximate_admm._messages",
+    "SDMDSGD": "sgd._sent_in_part",
+}
+"""Module and function of the attack on each class."""
 
 
 Attack = Callable[[Any, Any, Any, int, list[Release]], list[Release]]
@@ -45,21 +57,17 @@ OBSERVED = dict.fromkeys(
 
 def attack_on(algorithm: Any) -> Attack | None:
     """Return the attack that is proven for the class of an algorithm, or None."""
-    name = type(algorithm).__name__
-    module = _modules().get(name) if is_built_in(algorithm) else None
-    return module.ATTACKS[name] if module else None
+    path = ATTACKS.get(type(algorithm).__name__) if is_built_in(algorithm) else None
+    if path is None:
+        return None
+    module, function = path.split(".")
+    return getattr(import_module(f"{__name__}.{module}"), function)
 
 
 def modules_of(kinds: Iterable[type]) -> list[str]:
     """Return the dotted names of the modules with the attacks on some classes."""
-    attacked = [_modules()[kind.__name__] for kind in kinds if kind.__name__ in _modules()]
-    return sorted({module.__name__ for module in attacked})
-
-
-@cache
-def _modules() -> dict[str, ModuleType]:
-    modules = [import_module(f"{__name__}.{name}") for name in MODULES]
-    return {name: module for module in modules for name in module.ATTACKS}
+    paths = [ATTACKS[kind.__name__] for kind in kinds if kind.__name__ in ATTACKS]
+    return sorted({f"{__name__}.{path.partition('.')[0]}" for path in paths})
 
 
 def lower_bound_of(

@@ -74,14 +74,3 @@ def _perturbed_objectives(algorithm, problem, network, horizon, releases):
         return [replace(releases[0], **options), *releases[1:]]
     attack = Release(algorithm.law, change, scales, dim=problem.dim)
     return [replace(releases[0], attack=replace(attack, **options))]
-
-
-ATTACKS = {
-    "DualVariablePerturbation": _perturbed_objectives,
-    "PenaltyPerturbation": _perturbed_objectives,
-    "RecycledADMM": _perturbed_objectives,
-    "OutputPerturbation": _noisy_minimisers,
-    "PeriodicallyReducedADMM": _noisy_minimisers,
-    "LocallyPrivateADMM": _mixtures,
-}
-"""Attacks by class."""

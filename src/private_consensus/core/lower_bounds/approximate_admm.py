@@ -205,11 +205,3 @@ def _laplace_tail(x: np.ndarray) -> np.ndarray:
     """Return the probability that a Laplace variable of scale 1 exceeds x."""
     far = np.exp(-np.abs(x)) / 2.0
     return np.where(x > 0, far, 1.0 - far)
-
-
-ATTACKS = {
-    "PlausiblyPrivateADMM": _messages,
-    "RenyiAccountedPPADMM": _messages,
-    "ImprovedPlausiblyPrivateADMM": _tested_messages,
-}
-"""Attacks by class."""

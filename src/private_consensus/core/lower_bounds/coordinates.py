@@ -44,7 +44,3 @@ def _coordinate_steps(algorithm, problem, network, horizon, releases):
     losses = log_survival((box - upper) / scales) - log_survival((box - lower) / scales)
     losses = np.where(np.arange(horizon) == 0, 0.0, losses)
     return [replace(release, attack=Release("pure", epsilon=losses, reached=1.0))]
-
-
-ATTACKS = {"CoordinateDescent": _coordinate_steps}
-"""Attacks by class."""

@@ -52,12 +52,3 @@ def _gradient_steps(algorithm, problem, network, horizon, releases):
 def _tails(algorithm, problem, network, horizon, releases):
     """Return the loss of Laplace noise, whose tails a random aggregate has outside its interval."""
     return [replace(releases[0], reached=1.0)]
-
-
-ATTACKS = {
-    "RandomAggregation": _tails,
-    "LocallyPrivateGradientDescent": _gradient_steps,
-    "LocallyPrivateSubgradient": _gradient_steps,
-    "PrivateDistributedOptimisation": _gradient_steps,
-}
-"""Attacks by class."""

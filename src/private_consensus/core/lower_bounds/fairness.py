@@ -74,7 +74,3 @@ def _changes(algorithm, problem) -> tuple[float, float]:
     ]
     scales = algorithm.noise_fairness, algorithm.noise_objective
     return max(changes, key=lambda c: c[0] / scales[0] + c[1] / scales[1])
-
-
-ATTACKS = {"FairClassification": _coefficients, "Pflr": _sums}
-"""Attacks by class."""

@@ -22,7 +22,3 @@ def _measurements(algorithm, problem, network, horizon, releases):
     agent_losses = dominating(losses)[1]
     reached = np.divide(agent_losses, largest, out=np.ones(horizon), where=largest > 0)
     return [replace(release, reached=np.minimum(reached, 1.0))]
-
-
-ATTACKS = {"DPCI": _measurements, "DPCIMoments": _measurements}
-"""Attacks by class."""

@@ -50,8 +50,3 @@ def _sent_in_part(algorithm, problem, network, horizon, releases):
         profile = SentInPart(batch.noise, batch.sigma, fraction, MISSED)
         attacks.append(replace(release, attack=replace(release, profile=profile)))
     return attacks
-
-
-ATTACKS = {"SDMDSGD": _sent_in_part}
-"""Attacks by class. The releases of the other algorithms state what two records with opposite
-gradients of the clipping norm attain."""
