@@ -107,21 +107,13 @@ class Mu:
     It holds for every event, for any distribution of the statistic that defines it.
     """
 
-    def value(self, p: Any, q: Any) -> np.ndarray:
-        high = ndtri(np.asarray(q, float))
-        return np.where(np.isposinf(high), -np.inf, ndtri(np.asarray(p, float)) - high)
-
     def largest(self, q: Any, value: float) -> np.ndarray:
+        """Return the largest p that the parameter ``value`` allows for a rate q."""
         return ndtr(ndtri(np.asarray(q, float)) + value)
-
-    def reached(self, p: Any, value: float) -> np.ndarray:
-        return ndtr(ndtri(np.asarray(p, float)) - value)
 
 
 Measure = Epsilon | Mu
-"""Ordered one-parameter family of claims on the rates p and q of an event on D and on D'.
-
-A larger parameter allows more."""
+"""One-parameter family of claims on the rates of an event; a larger parameter allows more."""
 
 
 class Counts(NamedTuple):
@@ -149,14 +141,11 @@ class Bound:
         delta of ``epsilon`` and of claimed epsilons.
     confidence : float
         Probability that both bounds hold, at least.
-    ordering : Epsilon or Mu
-        Measure that orders the outcomes: the bound on it is the tighter one.
     """
 
     counts: Counts
     delta: float
     confidence: float
-    ordering: Measure
 
     @cached_property
     def epsilon(self) -> float:
@@ -175,7 +164,7 @@ class Bound:
         A larger claim cannot fail.
         """
         perfect = Counts(self.counts.runs, self.counts.runs, 0, self.counts.runs_other)
-        return Bound(perfect, self.delta, self.confidence, self.ordering).epsilon
+        return Bound(perfect, self.delta, self.confidence).epsilon
 
     def p_value(self, measure: Measure, value: float) -> float:
         """Return the p-value of the claim that a measure is at most a value.
@@ -186,7 +175,7 @@ class Bound:
 
     @cached_property
     def _exceedance(self) -> _Exceedance:
-        return _Exceedance(self.counts, self.ordering, 1 - self.confidence)
+        return _Exceedance(self.counts, Epsilon(self.delta), 1 - self.confidence)
 
     def _lower(self, measure: Measure) -> float:
         return _largest_refuted(lambda value: self.p_value(measure, value), 1 - self.confidence)
@@ -198,7 +187,6 @@ def selected_bound(
     *,
     delta: float,
     confidence: float,
-    seed: int,
 ) -> Bound:
     """Return the bound of the event that a statistic is beyond a threshold.
 
@@ -211,10 +199,8 @@ def selected_bound(
         One number per run under D and under D', at least 4 runs; values may be infinite.
     delta, confidence : float
         delta of the bound on epsilon, and confidence of the bound.
-    seed : int
-        Seed of the partition into halves.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     halves = []
     for name, values in (("outcomes", outcomes), ("outcomes_other", outcomes_other)):
         values = np.asarray(values, float)
@@ -225,7 +211,7 @@ def selected_bound(
     require(0 < confidence < 1, "confidence", confidence, "a number in (0, 1)")
     measure, level = Epsilon(delta), (1 - confidence) ** _SELECTION_POWER
     event = best_event(halves[0][0], halves[1][0], measure, level)
-    return Bound(event.counts(halves[0][1], halves[1][1]), delta, confidence, measure)
+    return Bound(event.counts(halves[0][1], halves[1][1]), delta, confidence)
 
 
 class Event(NamedTuple):
@@ -249,7 +235,7 @@ class Event(NamedTuple):
 
 
 def best_event(
-    statistic: np.ndarray, statistic_other: np.ndarray, measure: Measure, level: float
+    statistic: np.ndarray, statistic_other: np.ndarray, measure: Epsilon, level: float
 ) -> Event:
     """Select threshold, direction and order of the data sets for the largest lower bound.
 
@@ -316,7 +302,7 @@ def ordering_tail(level: float) -> float:
 class _Exceedance:
     """Upper bound on the probability of outcomes at least as extreme as the observed one."""
 
-    def __init__(self, counts: Counts, ordering: Measure, level: float):
+    def __init__(self, counts: Counts, ordering: Epsilon, level: float):
         self.runs, self.neglected = counts.runs, level * _NUISANCE_FRACTION
         low, high = clopper_pearson(counts.hits_other, counts.runs_other, self.neglected / 2)
         ends = np.arcsin(np.sqrt([low, high]))  # even in units of the standard error
@@ -355,7 +341,7 @@ class _Exceedance:
 class _Ordering:
     """Ordering of outcomes (k, m) by the measure at their Clopper-Pearson limits."""
 
-    def __init__(self, counts: Counts, measure: Measure, tail: float):
+    def __init__(self, counts: Counts, measure: Epsilon, tail: float):
         self.counts, self.measure, self.tail = counts, measure, tail
         low = clopper_pearson(counts.hits, counts.runs, tail)[0]
         high = clopper_pearson(counts.hits_other, counts.runs_other, tail)[1]

@@ -211,13 +211,13 @@ def measured(
     # Slow to import, and reading a plan loads every algorithm.
     from scipy import stats
 
-    from private_consensus.privacy.event_bounds import selected_bound
+    from private_consensus.privacy.event_bounds import Epsilon, selected_bound
 
     shift = case.minimisers[0] - case.minimisers[1]
     direction = shift / np.linalg.norm(shift)
     finite = np.all(np.isfinite(outputs), axis=-1)
     along = np.where(finite, np.where(finite[..., None], outputs, 0.0) @ direction, np.inf)
-    bound = selected_bound(*along, delta=delta, confidence=confidence, seed=0)
+    bound = selected_bound(*along, delta=delta, confidence=confidence)
     finite_outputs = outputs[0][finite[0]]
     deviations = finite_outputs.std(0, ddof=1)
     centred = (along[0][finite[0]] - along[0][finite[0]].mean()) / along[0][finite[0]].std(ddof=1)
@@ -227,7 +227,7 @@ def measured(
         "epsilon_ceiling": bound.ceiling,
         "epsilon_claimed": epsilon,
         "mu_bound": bound.mu,
-        "bound_p_value": bound.p_value(bound.ordering, epsilon),
+        "bound_p_value": bound.p_value(Epsilon(delta), epsilon),
         "bound_delta": delta,
         "bound_confidence": confidence,
         "deviation_ratio": deviations.mean() / sigma,
