@@ -89,7 +89,6 @@ COLUMNS = {
         "bound_gap_reason": "reason why the lower bound is below the upper bound",
         "proven": "true if the upper bound is proven",
         "relation": "neighbouring relation",
-        "sampling": "sampling of records before a release",
         "mechanisms": "mechanisms of a run, the input of the accountant: number x sensitivity, "
         "scale of the noise. More than four pairs: ranges, sum of sensitivity over scale (epsilon "
         "of Laplace noise), and root of the sum of squares (mu of Gaussian noise)",

@@ -108,7 +108,7 @@ def stated_losses(noisy, problem, network, horizon):
     if attack is not None:
         releases = attack(noisy, problem, network, horizon, releases)
     attacked = [r.attack or r for r in releases if r.attained is not None or r.attack is not None]
-    if len(attacked) != 1 or attacked[0].sampling or attacked[0].attained is None:
+    if len(attacked) != 1 or attacked[0].attained is None:
         return None
     (release,) = attacked
     if release.mechanism not in ("gaussian", "laplace", "gamma_norm"):

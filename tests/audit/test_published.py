@@ -7,7 +7,7 @@ import pytest
 
 from private_consensus.audits.result import LEAKS, UNDERSTATED
 from private_consensus.common import yamls
-from private_consensus.privacy import DIFFERS, VIOLATED
+from private_consensus.privacy.verdicts import DIFFERS, VIOLATED
 from private_consensus.reproduction.audits.table import judged
 from private_consensus.reproduction.statements.table import errata_of, read_statements
 

@@ -9,7 +9,7 @@ import pytest
 from private_consensus.common import yamls
 from private_consensus.common.errors import InvalidInput
 from private_consensus.common.fields import validate
-from private_consensus.privacy import DIFFERS
+from private_consensus.privacy.verdicts import DIFFERS
 from private_consensus.reproduction.audits.settings import selected_settings
 from private_consensus.reproduction.audits.table import judged
 from private_consensus.reproduction.configuration.schema import Audits

@@ -30,7 +30,8 @@ from private_consensus.core.lower_bounds import lower_bound_of
 from private_consensus.core.problems import mean_estimation
 from private_consensus.core.problems.logistic_regression import LogisticRegression
 from private_consensus.core.randomness import Streams
-from private_consensus.privacy import Budget, account, aggregation, verdict_of
+from private_consensus.privacy import Budget, account, aggregation
+from private_consensus.privacy.verdicts import verdict_of
 
 AGENTS, DIM = 6, 5
 FREE = Budget(np.inf, 0.0)

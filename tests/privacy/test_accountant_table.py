@@ -5,7 +5,8 @@ import time
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
-from private_consensus.privacy import Budget, Release, Sampling, account, calibrate
+from private_consensus.privacy import Budget, account, calibrate, fixed_batches
+from private_consensus.privacy.subsampling import noisy_sum
 
 # Rate, scale, number of releases and delta. Lower bound: optimistic losses of dp_accounting up to
 # 1000 releases, else lower bounds of this package. Upper bound: pessimistic losses of dp_accounting
@@ -34,7 +35,8 @@ DIGITS = 1e-5
 
 
 def sampled(rate, scale, count):
-    return [Release("gaussian", 1.0, scale, count=count, sampling=Sampling("poisson", rate))]
+    noise = noisy_sum(fixed_batches(round(rate * 10**6)), 10**6, sampling="poisson")
+    return noise.releases(scale, count)
 
 
 @pytest.mark.parametrize(("rate", "scale", "count", "delta", "low", "high", "ratio"), TABLE)

@@ -10,14 +10,14 @@ from private_consensus.common.errors import InvalidInput
 from private_consensus.privacy import (
     Guarantee,
     Release,
-    Sampling,
     account,
-    epsilon,
     gaussian_delta,
     gaussian_epsilon,
     zcdp_epsilon,
 )
-from private_consensus.privacy.accounting import METHODS, gaussian_dp
+from private_consensus.privacy.accounting import epsilon_by_method, gaussian_dp
+from private_consensus.privacy.loss_distributions import Pair
+from private_consensus.privacy.loss_distributions import epsilon as pld_epsilon
 
 DELTA = 1e-5
 
@@ -27,16 +27,9 @@ def gaussians(scale, count=1, **options):
 
 
 def test_composed_gaussians_equal_one_gaussian_with_less_noise():
-    single_epsilon = epsilon(gaussians(2.0 / math.sqrt(50)), DELTA, "gaussian")
-    assert epsilon(gaussians(2.0, 50), DELTA, "gaussian") == pytest.approx(
-        single_epsilon, rel=1e-12
-    )
-    assert epsilon(gaussians(np.full(50, 2.0)), DELTA, "gaussian") == pytest.approx(
-        single_epsilon, rel=1e-12
-    )
-    assert epsilon(gaussians(2.0) * 50, DELTA, "gaussian") == pytest.approx(
-        single_epsilon, rel=1e-12
-    )
+    single = account(gaussians(2.0 / math.sqrt(50)), DELTA).epsilon
+    for releases in (gaussians(2.0, 50), gaussians(np.full(50, 2.0)), gaussians(2.0) * 50):
+        assert account(releases, DELTA).epsilon == pytest.approx(single, rel=1e-12)
 
 
 def test_mu_squared_adds_over_iterations_and_repeats():
@@ -48,18 +41,11 @@ def test_mu_squared_adds_over_iterations_and_repeats():
 
 
 @pytest.mark.parametrize("scale", [0.7, 3.0, 20.0])
-def test_closed_form_agrees_with_loss_distributions_and_is_below_renyi(scale):
-    closed = epsilon(gaussians(scale, 10), DELTA, "gaussian")
-    assert epsilon(gaussians(scale, 10), DELTA, "pld") == pytest.approx(closed, rel=2e-3)
-    assert epsilon(gaussians(scale, 10), DELTA, "pld") >= closed * (1 - 1e-9)
-    assert closed < epsilon(gaussians(scale, 10), DELTA, "rdp")
-    assert closed < epsilon(gaussians(scale, 10), DELTA, "zcdp")
-
-
-def test_renyi_accounting_of_gaussians_equals_the_zcdp_conversion():
-    by_rdp = epsilon(gaussians(5.0, 40), DELTA, "rdp")
-    assert by_rdp == pytest.approx(zcdp_epsilon(40 / 50, DELTA), rel=1e-3)
-    assert by_rdp < zcdp_epsilon(40 / 50, DELTA, conversion="safe")
+def test_closed_form_agrees_with_loss_distributions_and_is_below_zcdp(scale):
+    closed = account(gaussians(scale, 10), DELTA).epsilon
+    by_losses = pld_epsilon([(Pair("gaussian", ((1.0, 1.0, 1 / scale),)), 10)], DELTA)
+    assert closed * (1 - 1e-9) <= by_losses <= closed * (1 + 2e-3)
+    assert closed < zcdp_epsilon(10 / scale**2 / 2, DELTA)
 
 
 def randomised_response_epsilon(loss, count, delta):
@@ -88,9 +74,8 @@ def test_epsilon_of_composed_pure_releases_is_within_0_3_percent_of_optimal(loss
     best = randomised_response_epsilon(loss, count, DELTA)
     guarantee = account([Release("pure", epsilon=loss, count=count)], DELTA)
     assert best * (1 - 1e-9) <= guarantee.epsilon <= best * 1.003
-    assert guarantee.epsilon <= min(
-        loss * count, epsilon([Release("pure", epsilon=loss, count=count)], DELTA, "zcdp")
-    )
+    rho = count * loss * math.tanh(loss / 2)
+    assert guarantee.epsilon <= min(loss * count, zcdp_epsilon(rho, DELTA))
 
 
 @pytest.mark.parametrize(
@@ -117,7 +102,8 @@ def test_epsilon_of_huge_pure_losses_is_between_its_exact_value_and_their_sum(lo
         <= account([Release("pure", epsilon=loss, count=count)], 1e-5).epsilon
         <= count * loss
     )
-    assert exact * (1 - 1e-12) <= epsilon([Release("pure", epsilon=loss, count=count)], 1e-5, "pld")
+    by_losses = epsilon_by_method([Release("pure", epsilon=loss, count=count)], 1e-5)["pld"]
+    assert exact * (1 - 1e-12) <= by_losses
 
 
 def test_rounding_allowance_is_independent_of_the_number_of_gaussians():
@@ -130,44 +116,17 @@ def test_rounding_allowance_is_independent_of_the_number_of_gaussians():
     assert many.method == few.method == "pld"
 
 
-@pytest.mark.parametrize("kind", ["poisson", "fixed_size"])
-def test_sampling_rate_one_equals_no_sampling_and_rate_zero_gives_epsilon_zero(kind):
-    for mechanism in ("gaussian", "laplace"):
-        plain = [Release(mechanism, 1.0, 2.0, count=4)]
-        full = [Release(mechanism, 1.0, 2.0, count=4, sampling=Sampling(kind, 1.0))]
-        assert account(full, DELTA) == account(plain, DELTA)
-        none = [Release(mechanism, 1.0, 2.0, count=4, sampling=Sampling(kind, 0.0))]
-        assert account(none, DELTA).epsilon == 0
-
-
-def test_sampling_amplifies_pure_releases():
-    sampled = [Release("pure", epsilon=1.0, sampling=Sampling("fixed_size", 0.1))]
-    assert epsilon(sampled, 0) == pytest.approx(math.log1p(0.1 * math.expm1(1)))
-    huge = [Release("pure", epsilon=2000.0, sampling=Sampling("poisson", 0.1))]
-    assert epsilon(huge, 0) == pytest.approx(2000 + math.log(0.1))
-
-
-def test_mixing_samplings_with_different_relations_is_refused():
-    mixed = [
-        *gaussians(2.0, sampling=Sampling("poisson", 0.1)),
-        *gaussians(2.0, sampling=Sampling("fixed_size", 0.1)),
-    ]
-    with pytest.raises(InvalidInput, match=r"release\.sampling"):
-        account(mixed, DELTA)
-
-
-def test_epsilon_of_a_mixture_is_the_minimum_over_all_accountants():
+def test_epsilon_of_a_mixture_is_the_minimum_over_the_accountants_that_apply():
     mixture = [*gaussians(10.0, 30), Release("laplace", 1.0, 20.0, count=30)]
-    guarantee = account(mixture, DELTA)
-    epsilons = {method: epsilon(mixture, DELTA, method) for method in METHODS}
+    guarantee, epsilons = account(mixture, DELTA), epsilon_by_method(mixture, DELTA)
     assert guarantee.epsilon == min(epsilons.values()) == epsilons[guarantee.method] < math.inf
-    assert epsilons["gaussian"] == epsilons["pure"] == math.inf
-    gaussian = epsilon(gaussians(10.0, 30), DELTA)
+    assert epsilons["pure"] == math.inf
+    gaussian = account(gaussians(10.0, 30), DELTA).epsilon
     assert gaussian < guarantee.epsilon < gaussian + 1.5  # basic composition
 
 
 def test_a_small_pure_release_adds_at_most_its_epsilon_to_that_of_gaussians():
-    gaussian = epsilon(gaussians(1.0, 10), 1e-12)
+    gaussian = account(gaussians(1.0, 10), 1e-12).epsilon
     both = account([*gaussians(1.0, 10), Release("pure", epsilon=1e-6)], 1e-12)
     assert gaussian <= both.epsilon <= (gaussian + 1e-6) * (1 + 1e-6)
 
@@ -175,7 +134,7 @@ def test_a_small_pure_release_adds_at_most_its_epsilon_to_that_of_gaussians():
 def test_discrete_gaussian_is_accounted_by_zcdp_and_not_as_a_gaussian():
     discrete = [Release("discrete_gaussian", 1, 4, count=8)]
     assert account(discrete, DELTA).epsilon <= zcdp_epsilon(8 / 32, DELTA)
-    assert epsilon(discrete, DELTA, "gaussian") == epsilon(discrete, DELTA, "pld") == math.inf
+    assert gaussian_dp(discrete) == math.inf
     assert account(discrete, DELTA).epsilon > gaussian_epsilon(math.sqrt(8) / 4, DELTA)
 
 
@@ -187,9 +146,6 @@ def test_epsilon_is_zero_without_releases_or_sensitivity_and_infinite_without_no
     assert account(gaussians(0.0), DELTA).epsilon == math.inf
     assert account([Release("gaussian", 0.0, 0.0)], 0).epsilon == 0
     assert account(gaussians(1.0, 0), DELTA).epsilon == 0
-    for method in METHODS:
-        assert epsilon([], DELTA, method) == 0
-        assert epsilon([Release("exact")], DELTA, method) == math.inf
 
 
 def test_gaussians_have_infinite_epsilon_at_delta_zero():
@@ -206,14 +162,13 @@ def test_guarantee_inherits_an_unproven_sensitivity_and_its_note():
 def test_many_distinct_losses_are_all_counted():
     losses = np.geomspace(1e-3, 2.0, 400)
     releases = [Release("laplace", losses, 30.0)]
-    composed_epsilon = epsilon(releases, DELTA, "pld")
-    assert composed_epsilon < epsilon(releases, DELTA, "zcdp") < epsilon(releases, DELTA, "pure")
+    composed_epsilon = account(releases, DELTA).epsilon
+    assert composed_epsilon < zcdp_epsilon(np.sum((losses / 30) ** 2) / 2, DELTA)
+    assert composed_epsilon < losses.sum() / 30
     assert composed_epsilon > gaussian_epsilon(np.linalg.norm(losses / 30) * 0.8, DELTA)
 
 
 def test_errors_name_the_invalid_argument():
-    with pytest.raises(InvalidInput, match="method"):
-        epsilon([], DELTA, "moments")
     with pytest.raises(InvalidInput, match="delta"):
         account([], 1.0)
 

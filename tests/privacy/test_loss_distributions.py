@@ -14,15 +14,16 @@ from hypothesis import strategies as st
 from private_consensus.privacy import (
     Budget,
     Release,
-    Sampling,
     account,
     calibrate,
     deadline_batches,
+    fixed_batches,
     gaussian_epsilon,
     noisy_mean,
     noisy_message,
 )
 from private_consensus.privacy.loss_distributions import Pair, epsilon
+from private_consensus.privacy.subsampling import noisy_sum
 
 DELTA = 1e-5
 
@@ -194,8 +195,10 @@ def test_noise_for_an_epsilon_far_below_delta_needs_little_time_and_memory(mecha
 
 
 def mechanism_at(kind, scale, count, rate):
-    sampling = Sampling("fixed_size" if kind.endswith("fixed") else "poisson", rate)
-    name = kind.split()[0]
+    name, _, sampling = kind.partition(" ")
+    if sampling:
+        noise = noisy_sum(fixed_batches(round(rate * 10**6)), 10**6, sampling=sampling)
+        return noise.releases(scale, count)
     if name == "batch":
         return noisy_mean(deadline_batches(0.4), 1000).releases(0.1 * scale, min(count, 1000))
     if name == "message":
@@ -210,16 +213,14 @@ def mechanism_at(kind, scale, count, rate):
         ]
     if name == "series":
         return [Release("laplace", np.geomspace(0.1, 1, 70), scale)]
-    options = {"count": count, "sampling": sampling if " " in kind else None}
     if name == "pure":
-        return [Release("pure", epsilon=1 / scale, **options)]
-    return [Release(name, 1.0, scale, **options)]
+        return [Release("pure", epsilon=1 / scale, count=count)]
+    return [Release(name, 1.0, scale, count=count)]
 
 
 KINDS = (
     "gaussian", "laplace", "gamma_norm", "pure", "discrete_gaussian", "mixture", "series", "batch",
-    "message", "gaussian poisson", "gaussian fixed", "laplace poisson", "laplace fixed",
-    "pure poisson", "pure fixed", "gamma_norm poisson",
+    "message", "gaussian poisson", "gaussian fixed_size",
 )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from private_consensus.common.errors import InvalidInput
-from private_consensus.privacy import Release, Sampling, account
+from private_consensus.privacy import Release, account
 
 NUMBER = r"([\w.+-]+)"
 
@@ -68,12 +68,6 @@ def test_errors_name_the_invalid_argument(arguments, key):
     parameters = {"mechanism": "gaussian", "sensitivity": 1.0, "scale": 1.0} | arguments
     with pytest.raises(InvalidInput, match=rf"release\.{key}"):
         Release(**parameters)
-
-
-@pytest.mark.parametrize(("kind", "rate"), [("poison", 0.1), ("poisson", 1.1), ("poisson", -1)])
-def test_invalid_sampling_is_refused(kind, rate):
-    with pytest.raises(InvalidInput, match=r"sampling\."):
-        Sampling(kind, rate)
 
 
 def test_releases_hold_read_only_copies_of_their_arrays():

@@ -7,12 +7,7 @@ import pytest
 
 from private_consensus import cli
 from private_consensus.cli import running
-from private_consensus.privacy import (
-    AUDIT_VERDICTS,
-    NO_CLAIM,
-    verdict_of,
-)
-from private_consensus.privacy.verdicts import VERDICTS
+from private_consensus.privacy.verdicts import AUDIT_VERDICTS, NO_CLAIM, VERDICTS, verdict_of
 from private_consensus.reproduction.audits.table import judged
 from private_consensus.reproduction.results.cells import run_cell
 

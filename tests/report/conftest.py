@@ -84,7 +84,7 @@ def privacy_row(key: str, name: str, epsilon: float, accounted: float, **changes
         "experiment": f"{key}_fig1", "algorithm": "descent", "variant": name,
         "interpretation": "resolved", "delta": 1e-5, "epsilon_claimed": epsilon,
         "epsilon_formula": epsilon, "epsilon_accountant": accounted, "accountant": "gaussian",
-        "proven": True, "relation": "replace one record", "sampling": "none",
+        "proven": True, "relation": "replace one record",
         "unaccounted_data_use": "",
         "verdict": "holds" if accounted <= epsilon else "violated", "source": DRAWN,
         "epsilon": epsilon, "delta_power": None, **changes,

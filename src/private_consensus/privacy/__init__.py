@@ -32,11 +32,7 @@ Computed lower bounds are in :mod:`private_consensus.privacy.brackets`. Lower bo
 are in :mod:`private_consensus.privacy.event_bounds` and :mod:`private_consensus.privacy.one_run`.
 """
 
-from .accounting import (
-    Guarantee,
-    account,
-    epsilon,
-)
+from .accounting import Guarantee, account
 from .budget import Budget, Relation
 from .calibration import (
     analytic_gaussian_scale,
@@ -54,7 +50,7 @@ from .conversions import (
     zcdp_epsilon,
     zcdp_rho,
 )
-from .releases import Release, Sampling
+from .releases import Release
 from .sparse_vector import sparse_vector_scales
 from .subsampling import (
     Batches,
@@ -63,40 +59,19 @@ from .subsampling import (
     noisy_mean,
     noisy_message,
 )
-from .verdicts import (
-    AUDIT_VERDICTS,
-    DIFFERS,
-    HOLDS,
-    HOLDS_BY_SLACK,
-    INCONCLUSIVE,
-    NO_CLAIM,
-    NOT_PROVEN,
-    VIOLATED,
-    verdict_of,
-)
 
 __all__ = [
-    "AUDIT_VERDICTS",
     "CONVERSIONS",
-    "DIFFERS",
-    "HOLDS",
-    "HOLDS_BY_SLACK",
-    "INCONCLUSIVE",
-    "NOT_PROVEN",
-    "NO_CLAIM",
-    "VIOLATED",
     "Batches",
     "Budget",
     "Guarantee",
     "Relation",
     "Release",
-    "Sampling",
     "account",
     "analytic_gaussian_scale",
     "calibrate",
     "classical_gaussian_scale",
     "deadline_batches",
-    "epsilon",
     "extended_gaussian_scale",
     "fixed_batches",
     "gaussian_delta",
@@ -107,7 +82,6 @@ __all__ = [
     "noisy_mean",
     "noisy_message",
     "sparse_vector_scales",
-    "verdict_of",
     "zcdp_epsilon",
     "zcdp_rho",
 ]

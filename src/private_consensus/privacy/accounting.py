@@ -16,26 +16,21 @@ Reasons why a shift in one dimension dominates each mechanism:
 * The discrete Gaussian on the grid is mu^2/2-zCDP in any dimension (Canonne, Kamath, Steinke,
   2020), but not mu-GDP.
 * Randomised response dominates every pure mechanism of its epsilon.
-* A sample of the records changes the dominating pair of a mechanism
-  (:mod:`private_consensus.privacy.loss_distributions`): by Poisson sampling for adding or removing
-  a record, and by fixed-size sampling for replacing one. A pure epsilon amplifies to ln(1 + rate
-  (e^epsilon - 1)) (Balle, Barthe, Gaboardi, "Privacy amplification by subsampling", 2018). The
-  other accountants do not credit the sampling of Gaussians.
 * A mechanism known by its privacy profile has a dominating pair, or bounds on its Renyi
-  divergences; :mod:`private_consensus.privacy.subsampling` defines some.
+  divergences; :mod:`private_consensus.privacy.subsampling` defines those of sampled batches.
+
+One numerical accountant applies to a list of releases: privacy loss distributions if all releases
+have a dominating pair, zCDP for discrete Gaussians alone, and Renyi divergences for other lists. A
+sum of pure epsilons is smaller than its result in rare cases, as for one release.
 
 Reasons why merged releases give an upper bound:
 
 * Equal mechanisms with equal losses are counted: composition does not depend on their order.
-* ``gamma_norm`` is counted with ``laplace``: both are dominated by the same scalar pair, and
-  sampling preserves domination (Zhu, Dong, Wang, "Optimal accounting of differential privacy via
-  characteristic function", 2022, Theorem 11).
-* Gaussians that credit no sampling are merged exactly: their pairs compose to that of the root of
-  the sum of mu squared.
+* ``gamma_norm`` is counted with ``laplace``: both are dominated by the same scalar pair.
+* Gaussians are merged exactly: their pairs compose to that of the root of the sum of mu squared.
 * All rho-zCDP mechanisms are merged in Renyi accounting: the bounds are linear in the order.
 * A loss is rounded up to the largest of its level: it is a sensitivity over a scale, or a pure
-  epsilon, and every larger sensitivity (or epsilon) is valid, too. This holds for every mechanism,
-  with identical sampling before it.
+  epsilon, and every larger sensitivity (or epsilon) is valid, too.
 * Privacy profiles are not ordered by a single number: each is composed separately.
 """
 
@@ -49,28 +44,19 @@ from functools import lru_cache
 
 import numpy as np
 
-from private_consensus.common.errors import arguments, require
+from private_consensus.common.errors import arguments
 from private_consensus.common.grouping import grouped
 
 from . import loss_distributions
-from .conversions import (
-    amplified,
-    gaussian_epsilon,
-    gaussian_rho,
-    laplace_rho,
-    pure_rho,
-    zcdp_epsilon,
-)
+from .conversions import gaussian_epsilon, gaussian_rho, zcdp_epsilon
 from .loss_distributions import Pair
-from .releases import PrivacyProfile, Release, Sampling
+from .releases import PrivacyProfile, Release
 from .safe_digits import rounded_up
 
 METHODS = ("pure", "gaussian", "zcdp", "rdp", "pld")
 
-THETAS = np.unique([*np.arange(0.05, 2, 0.05), *range(2, 64), *range(64, 256, 4), 255])
-"""Orders minus 1 of the Renyi divergences of mechanisms without a dominating pair."""
 LEVELS = 48
-"""Number of levels to which different losses of one mechanism and sampling are rounded up."""
+"""Number of levels to which different losses of one mechanism are rounded up."""
 
 
 @dataclass(frozen=True)
@@ -98,16 +84,6 @@ class Guarantee:
     note: str = ""
     derivation: str = field(default="", repr=False, compare=False)
 
-    def __post_init__(self):
-        nonnegative = "a number >= 0"
-        epsilon = arguments.number("guarantee.epsilon", self.epsilon, nonnegative, lambda v: v >= 0)
-        object.__setattr__(self, "epsilon", epsilon)
-        delta = _checked_delta(self.delta, "guarantee.delta")
-        object.__setattr__(self, "delta", delta)
-        arguments.choice("guarantee.method", self.method, ("none", *METHODS))
-        arguments.flag("guarantee.proven", self.proven)
-        arguments.text("guarantee.note", self.note)
-
     def __str__(self) -> str:
         if self.derivation:
             return self.derivation.partition("\n")[0]
@@ -134,7 +110,7 @@ def account(releases: Iterable[Release], delta: float) -> Guarantee:
     Raises
     ------
     InvalidInput
-        If samplings with different neighbouring relations are combined, or delta is out of range.
+        If delta is out of range.
     """
     releases, delta = _checked(releases), _checked_delta(delta)
     groups = _groups(releases)
@@ -151,7 +127,7 @@ def account(releases: Iterable[Release], delta: float) -> Guarantee:
 
 
 def epsilon_by_method(releases: Iterable[Release], delta: float) -> dict[str, float]:
-    """Return the epsilon of each accountant that applies to all releases.
+    """Return the epsilon of each accountant that applies to the releases.
 
     Parameters
     ----------
@@ -173,39 +149,8 @@ def _epsilons(groups: tuple[_Group, ...], delta: float) -> dict[str, float]:
     return {method: _BY_METHOD[method](groups, delta) for method in _applicable(groups, delta)}
 
 
-def epsilon(releases: Iterable[Release], delta: float, method: str = "best") -> float:
-    """Return the epsilon of ``releases`` at ``delta`` by one accountant.
-
-    Parameters
-    ----------
-    releases : iterable of Release
-        All releases of one agent, with sensitivities for one neighbouring relation.
-    delta : float
-        delta of the guarantee, in [0, 1).
-    method : {"best", "pure", "gaussian", "zcdp", "rdp", "pld"}
-        ``best`` is :func:`account`. ``gaussian`` is exact GDP, ``rdp`` composes Renyi divergences,
-        ``pld`` privacy loss distributions.
-
-    Returns
-    -------
-    float
-        An upper bound; ``inf`` if the method gives no bound.
-    """
-    arguments.choice("method", method, ("best", *METHODS))
-    if method == "best":
-        return account(releases, delta).epsilon
-    delta = _checked_delta(delta)
-    groups = _groups(releases)
-    if groups is None:
-        return math.inf
-    return _BY_METHOD[method](groups, delta) if groups else 0.0
-
-
 def gaussian_dp(releases: Iterable[Release]) -> float:
-    """Return the GDP parameter mu of releases if all are Gaussian, else infinity.
-
-    Amplification by sampling is not used.
-    """
+    """Return the GDP parameter mu of releases if all are Gaussian, else infinity."""
     groups = _groups(releases)
     return math.inf if groups is None else _mu(groups)
 
@@ -218,17 +163,22 @@ class _Group:
     kind: str  # gaussian, concentrated, laplace, pure or profile
     loss: float
     count: int
-    sampling: Sampling | None
     profile: PrivacyProfile | None = None
 
     @property
     def pure(self) -> float:
-        """Pure epsilon of one release, with sampling credited."""
-        if self.kind not in ("laplace", "pure"):
-            return math.inf
-        if self.sampling is None:
-            return self.loss
-        return float(amplified(self.loss, self.sampling.rate))
+        """Pure epsilon of one release."""
+        return self.loss if self.kind in ("laplace", "pure") else math.inf
+
+    @property
+    def pair(self) -> Pair | None:
+        """Dominating pair of one release, if one is known."""
+        if self.profile is not None:
+            return self.profile.pair()
+        if self.kind == "concentrated":
+            return None
+        kind = "response" if self.kind == "pure" else self.kind
+        return Pair(kind, ((1.0, 1.0, self.loss),))
 
 
 _KINDS = {
@@ -244,62 +194,51 @@ _KINDS = {
 def _groups(releases: Iterable[Release]) -> tuple[_Group, ...] | None:
     """Group releases by mechanism and loss; return None if a loss is infinite."""
     counts: dict[tuple, int] = defaultdict(int)
-    releases = _checked(releases)
-    _check_samplings(releases)
-    for release in releases:
-        sampling = release.sampling
-        if release.count == 0 or (sampling is not None and sampling.rate == 0):
-            continue
-        if sampling is not None and sampling.rate == 1:
-            sampling = None
+    for release in _checked(releases):
         losses, times = np.unique(release.losses(), return_counts=True)
-        if np.isinf(losses).any():
+        if release.count and np.isinf(losses).any():
             return None
         for loss, repetitions in zip(losses.tolist(), times.tolist(), strict=True):
-            if loss > 0:
+            if release.count and loss > 0:
                 kind = _KINDS[release.mechanism]
-                counts[kind, loss, sampling, release.profile] += repetitions * release.count
+                counts[kind, loss, release.profile] += repetitions * release.count
     return tuple(
-        _Group(kind, loss, count, sampling, profile)
-        for (kind, loss, sampling, profile), count in counts.items()
+        _Group(kind, loss, count, profile) for (kind, loss, profile), count in counts.items()
     )
-
-
-def _check_samplings(releases: Sequence[Release]) -> None:
-    changes = {release.sampling.change for release in releases if release.sampling is not None}
-    expected = "one neighbouring relation for all sampled releases of a guarantee"
-    require(len(changes) <= 1, "release.sampling", sorted(changes), expected)
 
 
 def _checked(releases: Iterable[Release]) -> tuple[Release, ...]:
     return arguments.items("releases", releases, Release, "an iterable of Release objects")
 
 
-def _checked_delta(delta: float, key: str = "delta") -> float:
-    return arguments.number(key, delta, "a number in [0, 1)", lambda v: 0 <= v < 1)
+def _checked_delta(delta: float) -> float:
+    return arguments.number("delta", delta, "a number in [0, 1)", lambda v: 0 <= v < 1)
 
 
 def _applicable(groups: Sequence[_Group], delta: float) -> list[str]:
     kinds = {group.kind for group in groups}
-    sampled = any(group.sampling is not None for group in groups)
-    if kinds == {"gaussian"} and not sampled:
+    if kinds == {"gaussian"}:
         return ["gaussian"]
-    return list(METHODS) if delta > 0 else ["pure"]
+    if delta == 0:
+        return ["pure"]
+    if kinds == {"concentrated"}:
+        return ["zcdp"]
+    return ["pure", "pld" if all(group.pair for group in groups) else "rdp"]
 
 
 def _levelled(groups: Sequence[_Group]) -> list[_Group]:
     """Round the losses of groups up to at most ``LEVELS`` values; keep privacy profiles."""
     if len(groups) <= LEVELS:
         return list(groups)
-    by_kind = grouped(groups, lambda group: (group.kind, group.sampling))
+    by_kind = grouped(groups, lambda group: group.kind)
     levels: list[_Group] = []
-    for (kind, _), members in by_kind.items():
+    for kind, members in by_kind.items():
         levels += members if kind == "profile" else _levels_of(members)
     return levels
 
 
 def _levels_of(groups: Sequence[_Group]) -> list[_Group]:
-    """Replace similar losses of one mechanism and sampling by the largest loss of each level.
+    """Replace similar losses of one mechanism by the largest loss of each level.
 
     Every level contains an approximately equal fraction of the sum of losses.
     """
@@ -328,88 +267,45 @@ def _mu(groups: Sequence[_Group]) -> float:
     return math.hypot(*(math.sqrt(group.count) * group.loss for group in groups))
 
 
-# Many settings of a grid have equal privacy parameters.
-_zcdp_epsilon = lru_cache(maxsize=4096)(zcdp_epsilon)
-
-
 def _gaussian(groups: Sequence[_Group], delta: float) -> float:
-    mu = _mu(groups)
-    return gaussian_epsilon(mu, delta) if math.isfinite(mu) else math.inf
+    return gaussian_epsilon(_mu(groups), delta)
 
 
 def _rho(groups: Sequence[_Group]) -> float:
-    return math.fsum(group.count * _rho_of(group) for group in groups)
-
-
-def _rho_of(group: _Group) -> float:
-    if group.kind in ("gaussian", "concentrated"):
-        return gaussian_rho(group.loss)
-    if group.kind == "laplace" and group.sampling is None:
-        return laplace_rho(group.loss)
-    if group.kind == "profile":
-        return math.inf
-    return pure_rho(group.pure)
+    return math.fsum(group.count * gaussian_rho(group.loss) for group in groups)
 
 
 def _zcdp(groups: Sequence[_Group], delta: float) -> float:
-    return _zcdp_epsilon(_rho(groups), delta)
+    return zcdp_epsilon(_rho(groups), delta)
 
 
 @lru_cache(maxsize=4096)  # a setting is calibrated for each block of runs, and once for its table
 def _rdp(groups: tuple[_Group, ...], delta: float) -> float:
-    """Compute epsilon from Renyi divergences of arbitrary order."""
-    groups = tuple(_merged_gaussians(groups))
-    pairs = _pairs(_levelled([group for group in groups if _pair(group)]))
-    profiles = [
-        (group.profile, group.count)
-        for group in groups
-        if group.profile is not None and group.profile.pair() is None
-    ]
-    rho = _rho([group for group in groups if group.kind == "concentrated"])
+    """Compute epsilon from Renyi divergences, if a release has no dominating pair."""
+    paired = [group for group in groups if group.pair]
+    unpaired = [group for group in groups if not group.pair]
+    rho = _rho([group for group in unpaired if group.kind == "concentrated"])
+    profiles = [(group.profile, group.count) for group in unpaired if group.profile is not None]
 
     def log_moment(theta: float) -> float:
         divergences = (count * profile.divergence(1 + theta) for profile, count in profiles)
         return theta * math.fsum([rho * (1 + theta), *divergences])
 
-    thetas = THETAS if profiles else None
-    return loss_distributions.renyi_epsilon(pairs, delta, log_moment, thetas)
+    return loss_distributions.renyi_epsilon(_composition(paired), delta, log_moment)
 
 
 @lru_cache(maxsize=4096)
 def _pld(groups: tuple[_Group, ...], delta: float) -> float:
-    """Compute epsilon from privacy loss distributions.
-
-    The result is infinite if a release has no dominating pair in one dimension, as discrete
-    Gaussian vectors.
-    """
-    levelled = _levelled(_merged_gaussians(groups))
-    pairs = _pairs(levelled)
-    return loss_distributions.epsilon(pairs, delta) if len(pairs) == len(levelled) else math.inf
+    """Compute epsilon from privacy loss distributions."""
+    return loss_distributions.epsilon(_composition(groups), delta)
 
 
-def _merged_gaussians(groups: Sequence[_Group]) -> list[_Group]:
-    """Merge all Gaussians that credit no sampling into one, which is exact."""
-    unsampled = [group for group in groups if group.kind == "gaussian" and group.sampling is None]
-    unmerged = [group for group in groups if group.kind != "gaussian" or group.sampling is not None]
-    return unmerged + ([_Group("gaussian", _mu(unsampled), 1, None)] if unsampled else [])
-
-
-def _pairs(groups: Sequence[_Group]) -> list[tuple[Pair, int]]:
-    """Return the known dominating pairs and their numbers of releases."""
-    pairs = [(_pair(group), group.count) for group in groups]
-    return [(pair, count) for pair, count in pairs if pair is not None]
-
-
-def _pair(group: _Group) -> Pair | None:
-    """Return the dominating pair of a release, if one is known."""
-    if group.profile is not None:
-        return group.profile.pair()
-    kind = {"pure": "response", "concentrated": None}.get(group.kind, group.kind)
-    if kind is None:
-        return None
-    if group.sampling is None:
-        return Pair(kind, ((1.0, 1.0, group.loss),))
-    return Pair(kind, ((1.0, group.sampling.rate, group.loss),), group.sampling.kind)
+def _composition(groups: Sequence[_Group]) -> list[tuple[Pair, int]]:
+    """Return dominating pairs and numbers of releases, with all Gaussians merged into one."""
+    gaussians = [group for group in groups if group.kind == "gaussian"]
+    merged = [group for group in groups if group.kind != "gaussian"]
+    merged += [_Group("gaussian", _mu(gaussians), 1)] if gaussians else []
+    return [(group.pair, group.count) for group in _levelled(merged)]  # ty: ignore
 
 
 _BY_METHOD = {

@@ -37,7 +37,7 @@ from scipy.special import ndtri
 
 from private_consensus.common.errors import require
 
-from .conversions import amplified, gaussian_epsilon
+from .conversions import gaussian_epsilon
 from .loss_distributions import (
     Losses,
     Pair,
@@ -99,7 +99,6 @@ class _EqualLosses:
     kind: str
     loss: float
     count: int
-    rate: float = 1.0
     mixture: tuple[tuple[float, float, float], ...] = ()
     dim: int = 1
 
@@ -201,8 +200,6 @@ def _largest_loss(release: Release) -> float:
     losses = _attained_losses(release, 0.0)
     if release.mechanism in ("gaussian", "discrete_gaussian", "profile"):
         return math.inf if np.any(losses > 0) else 0.0
-    if release.sampling is not None:
-        losses = amplified(losses, release.sampling.rate)
     return (1 - ROUNDING_MARGIN) * release.count * math.fsum(losses)
 
 
@@ -211,22 +208,22 @@ def _parts(releases: Sequence[Release]) -> tuple[_EqualLosses, ...]:
     square, counts = 0.0, defaultdict(int)
     for release in releases:
         losses = _attained_losses(release, 1.0)
-        rate = 1.0 if release.sampling is None else release.sampling.rate
         if release.profile is not None:
             mixture = release.profile.attained()
             if release.attained and any(rate * loss > 0 for _, rate, loss in mixture):
-                counts["mixture", 1.0, 1.0, mixture, 1] += release.count
-        elif release.mechanism == "gaussian" and rate == 1:
+                counts["mixture", 1.0, mixture, 1] += release.count
+        elif release.mechanism == "gaussian":
             square += release.count * math.fsum(losses**2)
-        elif release.mechanism in ("gaussian", "laplace"):
+        elif release.mechanism == "laplace" or (
+            release.mechanism == "gamma_norm" and release.dim is not None
+        ):
+            kind = "laplace" if release.mechanism == "laplace" else "radial"
             for loss in losses[losses > 0].tolist():
-                mixture = ((1.0, rate, loss),) if release.mechanism == "gaussian" else ()
-                kind = "mixture" if mixture else "laplace"
-                counts[kind, loss, rate, mixture, 1] += release.count
-        elif release.mechanism == "gamma_norm" and rate == 1 and release.dim is not None:
-            for loss in losses[losses > 0].tolist():
-                counts["radial", loss, 1.0, (), release.dim] += release.count
-    loss_groups = [_EqualLosses(*key[:2], n, *key[2:]) for key, n in counts.items()]
+                counts[kind, loss, (), release.dim or 1] += release.count
+    loss_groups = [
+        _EqualLosses(kind, loss, count, mixture, dim)
+        for (kind, loss, mixture, dim), count in counts.items()
+    ]
     gaussian = [_EqualLosses("gaussian", math.sqrt(square), 1)] if square > 0 else []
     return (*gaussian, *sorted(loss_groups, key=repr))
 
@@ -307,7 +304,7 @@ def _total(groups: Sequence[_EqualLosses]) -> tuple[float, float]:
 def _moments(group: _EqualLosses) -> tuple[float, float]:
     """Estimate the mean and the variance of a loss."""
     if group.kind == "laplace":
-        loss = math.log1p(group.rate * math.expm1(min(group.loss, 30.0)))
+        loss = min(group.loss, 30.0)
         return loss + math.expm1(-loss), loss * min(loss, 2.0)
     if group.kind == "radial":
         square = group.loss**2 / group.dim
@@ -323,7 +320,7 @@ def _outcomes(
     """Return losses and masses of the outcomes of a group."""
     if group.kind == "radial" and group.dim > 1:
         return _radial_losses(group.loss, group.dim)
-    mixture = group.mixture or ((1.0, group.rate, group.loss),)
+    mixture = group.mixture or ((1.0, 1.0, group.loss),)
     # a smaller loss is attained, too
     mixture = tuple((p, rate, min(loss, MAX_PARAMETER)) for p, rate, loss in mixture)
     kind = "laplace" if group.kind in ("laplace", "radial") else "gaussian"

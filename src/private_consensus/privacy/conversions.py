@@ -13,8 +13,6 @@ Dong, Roth, Su, "Gaussian differential privacy", JRSS-B 2022: mu-GDP and its com
 Bun, Steinke, "Concentrated differential privacy", TCC 2016: zCDP, its simple conversion.
 Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020: the
 tighter conversion.
-Harrison, Manurangsi, "Exact zCDP characterizations for fundamental differentially private
-mechanisms", FORC 2026: tight rho of pure and of Laplace mechanisms.
 """
 
 from __future__ import annotations
@@ -142,9 +140,7 @@ def gaussian_epsilon(mu: Any, delta: Any) -> Any:
         Infinite for delta 0 and mu above 0.
     """
     mu, delta = _nonnegative("mu", mu), _deltas(delta)
-    if mu.ndim == delta.ndim == 0:
-        return _one_epsilon(float(mu), float(delta))
-    return _scalar(_epsilons(mu, delta))
+    return _cached(_epsilons, mu, delta)
 
 
 def _epsilons(mu: Any, delta: Any) -> np.ndarray:
@@ -176,9 +172,7 @@ def gaussian_mu(epsilon: Any, delta: Any) -> Any:
         0 for delta 0 and finite epsilon; infinite for infinite epsilon.
     """
     epsilon, delta = _nonnegative("epsilon", epsilon), _deltas(delta)
-    if epsilon.ndim == delta.ndim == 0:
-        return _one_mu(float(epsilon), float(delta))
-    return _scalar(_mus(epsilon, delta))
+    return _cached(_mus, epsilon, delta)
 
 
 def _mus(epsilon: Any, delta: Any) -> np.ndarray:
@@ -196,16 +190,6 @@ def _mus(epsilon: Any, delta: Any) -> np.ndarray:
         high = np.where(short, 2 * high, high)
     result[inner], _ = _bisect(lambda mu: gaussian_log_delta(mu, e) > target, low, high)
     return result
-
-
-@lru_cache(maxsize=4096)  # many settings of a grid have equal privacy parameters
-def _one_epsilon(mu: float, delta: float) -> float:
-    return float(_epsilons(mu, delta))
-
-
-@lru_cache(maxsize=4096)
-def _one_mu(epsilon: float, delta: float) -> float:
-    return float(_mus(epsilon, delta))
 
 
 # --- Zero-concentrated differential privacy ---------------------------------------------------
@@ -242,14 +226,18 @@ def zcdp_epsilon(rho: Any, delta: Any, *, conversion: str = "cks") -> Any:
         The minimum over alpha > 1 of :math:`\alpha\rho + \frac{\ln(1/\delta) - \ln\alpha}{\alpha-1}
         + \ln(1 - 1/\alpha)` (Canonne, Kamath, Steinke 2020, Corollary 13), at least 0.
     """
-    _check_conversion(conversion)
-    rho, delta = _broadcast(rho=_nonnegative("rho", rho), delta=_deltas(delta))
+    arguments.choice("conversion", conversion, CONVERSIONS)
+    return _cached(_zcdp_epsilons, _nonnegative("rho", rho), _deltas(delta), conversion)
+
+
+def _zcdp_epsilons(rho: Any, delta: Any, conversion: str) -> np.ndarray:
+    rho, delta = _broadcast(rho=rho, delta=delta)
     with np.errstate(divide="ignore"):
         log_inverse = -np.log(delta)
     result = np.where(rho > 0, np.inf, 0.0)
     inner = (rho > 0) & np.isfinite(rho) & (delta > 0)
     result[inner] = _FORWARD[conversion](rho[inner], log_inverse[inner])
-    return _scalar(result)
+    return result
 
 
 def zcdp_rho(epsilon: Any, delta: Any, *, conversion: str = "cks") -> Any:
@@ -272,11 +260,9 @@ def zcdp_rho(epsilon: Any, delta: Any, *, conversion: str = "cks") -> Any:
     float or ndarray
         0 for delta 0 and finite epsilon; infinite for infinite epsilon.
     """
-    _check_conversion(conversion)
+    arguments.choice("conversion", conversion, CONVERSIONS)
     epsilon, delta = _nonnegative("epsilon", epsilon), _deltas(delta)
-    if epsilon.ndim == delta.ndim == 0:
-        return _one_rho(float(epsilon), float(delta), conversion)
-    return _scalar(_rhos(epsilon, delta, conversion))
+    return _cached(_rhos, epsilon, delta, conversion)
 
 
 def _rhos(epsilon: Any, delta: Any, conversion: str) -> np.ndarray:
@@ -287,11 +273,6 @@ def _rhos(epsilon: Any, delta: Any, conversion: str) -> np.ndarray:
     inner = np.isfinite(epsilon) & (delta > 0)
     result[inner] = _BACKWARD[conversion](epsilon[inner], log_inverse[inner])
     return result
-
-
-@lru_cache(maxsize=4096)  # settings of a grid share their budgets
-def _one_rho(epsilon: float, delta: float, conversion: str) -> float:
-    return float(_rhos(epsilon, delta, conversion))
 
 
 def _shortcut(rho: np.ndarray, log_inverse: np.ndarray) -> np.ndarray:
@@ -355,36 +336,6 @@ def gaussian_rho(mu: Any) -> Any:
         return _scalar(_nonnegative("mu", mu) ** 2 / 2)
 
 
-def pure_rho(epsilon: Any) -> Any:
-    r"""Return the rho of a mechanism known to be epsilon-DP, :math:`\epsilon\tanh(\epsilon/2)`.
-
-    Randomised response attains it.
-    """
-    epsilon = _nonnegative("epsilon", epsilon)
-    return _scalar(epsilon * np.tanh(epsilon / 2))
-
-
-def laplace_rho(epsilon: Any) -> Any:
-    r"""Return the rho of Laplace noise whose l1 sensitivity over scale is ``epsilon``.
-
-    :math:`\epsilon + e^{-\epsilon} - 1` (Harrison & Manurangsi 2026). It holds for
-    ``gamma_norm`` too, see :mod:`private_consensus.privacy.accounting`.
-    """
-    epsilon = _nonnegative("epsilon", epsilon)
-    return _scalar(epsilon + np.expm1(-epsilon))
-
-
-def amplified(epsilon: Any, rate: float) -> np.ndarray:
-    r"""Return the pure epsilon after sampling of records, :math:`\ln(1 + \gamma(e^\epsilon-1))`.
-
-    ``rate`` is :math:`\gamma` in (0, 1].
-    """
-    epsilon = np.asarray(epsilon, float)
-    small = np.log1p(rate * np.expm1(np.minimum(epsilon, 1.0)))
-    large = epsilon + np.log(rate + (1 - rate) * np.exp(-epsilon))  # does not overflow
-    return np.where(epsilon > 1, large, small)
-
-
 # --- helpers ----------------------------------------------------------------------------------
 
 
@@ -423,8 +374,16 @@ def _broadcast(**arrays: np.ndarray) -> Sequence[np.ndarray]:
         raise InvalidInput(", ".join(arrays), shapes, "shapes that broadcast") from error
 
 
-def _check_conversion(conversion: str) -> None:
-    arguments.choice("conversion", conversion, CONVERSIONS)
+def _cached(function: Callable[..., np.ndarray], first: Any, second: Any, *options: str) -> Any:
+    """Apply a function to arrays, or to numbers, whose results are cached."""
+    if first.ndim == second.ndim == 0:
+        return _of_numbers(function, float(first), float(second), *options)
+    return function(first, second, *options)
+
+
+@lru_cache(maxsize=4096)  # many settings of a grid have equal privacy parameters
+def _of_numbers(function: Callable[..., np.ndarray], *numbers: Any) -> float:
+    return float(function(*numbers))
 
 
 def _scalar(value: np.ndarray) -> Any:

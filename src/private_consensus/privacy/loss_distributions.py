@@ -72,6 +72,9 @@ COARSE = {"gaussian": 1024, "laplace": 256, "response": 64}
 PANELS = {"gaussian": 32, "laplace": 8}
 """Number of panels of a quadrature per standard deviation, or per unit of a loss."""
 
+THETAS = np.unique([*np.arange(0.05, 2, 0.05), *range(2, 64), *range(64, 256, 4), 255])
+"""Orders minus 1 of the Renyi divergences of releases without a dominating pair."""
+
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(3)
 
 
@@ -453,7 +456,7 @@ def composed(
 
     first = math.floor(max(end(-1), sum(v[0] * n for v, _, n in losses.distributions)) / step)
     last = math.ceil(min(end(1), sum(v[-1] * n for v, _, n in losses.distributions)) / step) + 1
-    if last - first > MAX_POINTS:
+    if not 0 <= last - first <= MAX_POINTS:  # negative if losses are too large for integers
         return Total(np.array([0.0, step]), np.ones(2), theta, moment, math.inf)
     size = fft.next_fast_len(last - first + 1, real=True)
     spectrum = np.ones(1)
@@ -522,10 +525,7 @@ def epsilon(composition: Composition, delta: float) -> float:
 
 
 def renyi_epsilon(
-    composition: Composition,
-    delta: float,
-    unpaired: Callable[[float], float],
-    thetas: np.ndarray | None = None,
+    composition: Composition, delta: float, unpaired: Callable[[float], float]
 ) -> float:
     """Return an upper bound on epsilon from Renyi divergences.
 
@@ -537,8 +537,6 @@ def renyi_epsilon(
         delta of the guarantee, in (0, 1).
     unpaired : callable
         Map from theta to the logarithmic moment of releases without a pair.
-    thetas : ndarray, optional
-        Orders minus 1; by default the best order is searched, which needs a smooth moment.
 
     Returns
     -------
@@ -553,14 +551,7 @@ def renyi_epsilon(
         def moment(theta: float, losses: Losses | None = losses) -> float:
             return unpaired(theta) + (losses.log_moment(theta) if losses else 0.0)
 
-        if thetas is not None:
-            bounds.append(float(np.nanmin([_renyi_bound(moment, delta, t) for t in thetas])))
-        elif math.isinf(unpaired(1.0)):
-            return math.inf
-        elif losses or unpaired(1.0) > 0:
-            # the moment of a normal loss at theta 1 is its variance
-            deviation = math.hypot(losses.deviation if losses else 0.0, math.sqrt(unpaired(1.0)))
-            bounds.append(tilt(moment, delta, deviation, losses.largest if losses else 0.0)[1])
+        bounds.append(float(np.nanmin([_renyi_bound(moment, delta, t) for t in THETAS])))
     return max(bounds)
 
 

@@ -24,48 +24,12 @@ NEEDED = {
     "exact": ("sensitivity",),
 }
 """Numbers that each mechanism needs."""
-SAMPLINGS = ("poisson", "fixed_size")
 ROUNDING = 1e-12
 """Relative difference below which two losses count as equal."""
 MAX_COUNT = 10**12
 """Largest number of releases; a larger one is treated as an input error."""
 MAX_LISTED = 4
 """Largest number of pairs of sensitivity and scale that the text of a release lists."""
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """Sampling of the records of one release from the agent's data.
-
-    Parameters
-    ----------
-    kind : {"poisson", "fixed_size"}
-        ``poisson``: every record independently with probability ``rate``; the release's sensitivity
-        and the whole statement are then for adding or removing a record. ``fixed_size``: a uniform
-        subset without replacement, of size ``rate`` times the number of records; sensitivity and
-        statement are then for replacing a record.
-    rate : float
-        Fraction of the records, in [0, 1].
-
-    Raises
-    ------
-    InvalidInput
-        With key ``sampling.kind`` or ``sampling.rate``.
-    """
-
-    kind: str
-    rate: float
-
-    def __post_init__(self):
-        arguments.choice("sampling.kind", self.kind, SAMPLINGS)
-        within = "a number in [0, 1]"
-        rate = arguments.number("sampling.rate", self.rate, within, lambda v: 0 <= v <= 1)
-        object.__setattr__(self, "rate", rate)
-
-    @property
-    def change(self) -> str:
-        """Neighbouring change for which amplification by this sampling is known."""
-        return "add_remove" if self.kind == "poisson" else "replace"
 
 
 class PrivacyProfile(ABC):
@@ -119,8 +83,6 @@ class Release(arguments.KnownKeywords):
         An array has one value per iteration; the two are broadcast together.
     count : int
         Number of repetitions of the whole series.
-    sampling : Sampling, optional
-        Sampling of records; by default all records are used.
     proven : bool
         True if the sensitivity is proven. The accountants report it.
     note : str
@@ -159,7 +121,6 @@ class Release(arguments.KnownKeywords):
     sensitivity: Any = None
     scale: Any = None
     count: int = 1
-    sampling: Sampling | None = None
     proven: bool = True
     note: str = ""
     epsilon: Any = None
@@ -195,10 +156,8 @@ class Release(arguments.KnownKeywords):
         arguments.text("release.note", self.note)
         if self.dim is not None:
             arguments.whole("release.dim", self.dim, 1)
-        for name, kind in (("sampling", Sampling), ("attack", Release)):
-            value = getattr(self, name)
-            if value is not None:
-                arguments.instance(f"release.{name}", value, kind, f"a {kind.__name__} or None")
+        if self.attack is not None:
+            arguments.instance("release.attack", self.attack, Release, "a Release or None")
         tolerance = arguments.number(
             "release.log_tolerance", self.log_tolerance, "a number >= 0", lambda v: v >= 0
         )
@@ -257,13 +216,10 @@ class Release(arguments.KnownKeywords):
 
         Profiles are compared for equality, numbers up to rounding errors.
         """
-        pair = self, smaller
-        kinds = [(r.mechanism, r.dim, r.profile, getattr(r.sampling, "kind", None)) for r in pair]
-        rates = [1.0 if r.sampling is None else r.sampling.rate for r in pair]
+        kinds = [(r.mechanism, r.dim, r.profile) for r in (self, smaller)]
         losses, smaller_losses = self.losses(), smaller.losses()
         return (
             kinds[0] == kinds[1]
-            and rates[1] <= rates[0]
             and smaller.count <= self.count
             and (smaller.proven or not self.proven)
             and losses.shape == smaller_losses.shape
@@ -277,8 +233,7 @@ class Release(arguments.KnownKeywords):
         pairs of sensitivity and scale are described by their ranges, the sum of the
         :meth:`losses` (pure epsilon) and the root of the sum of their squares (mu of a Gaussian).
         """
-        sampled = self.sampling and f", {self.sampling.kind} at rate {self.sampling.rate:.10g}"
-        return f"{self.mechanism}: {self._numbers()}{sampled or ''}"
+        return f"{self.mechanism}: {self._numbers()}"
 
     def _numbers(self) -> str:
         if self.profile is not None:

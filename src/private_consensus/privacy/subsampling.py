@@ -42,8 +42,9 @@ from private_consensus.common.errors import arguments, require
 from .budget import Budget
 from .calibration import calibrate
 from .loss_distributions import Pair
-from .releases import MAX_COUNT, SAMPLINGS, PrivacyProfile, Release, Sampling
+from .releases import MAX_COUNT, PrivacyProfile, Release
 
+SAMPLINGS = ("poisson", "fixed_size")
 MAX_BATCH = 10**4
 """Largest batch whose distribution of sizes is enumerated; bounds on epsilon need ms per size."""
 MAX_ORDER = 256
@@ -75,10 +76,6 @@ class Batches:
         require(law.shape == (len(sizes),), key, self.probabilities, expected)
         require(abs(math.fsum(law) - 1) < 1e-9, key, self.probabilities, expected)
         object.__setattr__(self, "probabilities", tuple(law.tolist()))
-
-    @property
-    def mean(self) -> float:
-        return math.fsum(np.multiply(self.sizes, self.probabilities))
 
 
 def fixed_batches(size: int) -> Batches:
@@ -155,16 +152,8 @@ class SampledNoise:
     gaussian: bool = True
 
     def __post_init__(self):
-        arguments.instance("batches", self.batches, Batches, "a Batches object")
         arguments.whole("problem.records", self.records, 1)
         arguments.choice("sampling", self.sampling, SAMPLINGS)
-        arguments.flag("gaussian", self.gaussian)
-        is_known = self.gaussian or self.sampling == "fixed_size"
-        require(is_known, "sampling", self.sampling, "fixed_size for noise that is not Gaussian")
-        expected = "one finite number >= 0 per size of a batch"
-        finite = arguments.array("losses", self.losses, expected, lambda v: (v >= 0) & (v < np.inf))
-        require(finite.shape == (len(self.batches.sizes),), "losses", self.losses, expected)
-        object.__setattr__(self, "losses", tuple(finite.tolist()))
         largest = max(self.batches.sizes)
         expected = f"at least {largest}, the largest batch"
         require(self.records >= largest, "problem.records", self.records, expected)
@@ -191,13 +180,11 @@ class SampledNoise:
         arguments.number("sigma", sigma, expected, lambda v: 0 <= v < math.inf)
         if sigma == 0:
             return [Release("exact", count=count)]
-        sampling = Sampling(self.sampling, self.batches.mean / self.records)
         return [
             Release(
                 "profile",
                 profile=NoisedBatch(self, float(sigma)),
                 count=count,
-                sampling=sampling,
                 attained=1.0 if self.gaussian else None,
             )
         ]

@@ -1,7 +1,7 @@
 """Lower bounds on the privacy loss of the algorithms, by attacks that are proven per class.
 
-A subclass outside of this package has no attack, since its step may differ. The modules are imported
-when an attack is needed, so that the hash of a job covers the attack on its algorithm only.
+A subclass outside of this package has no attack, since its step may differ. A module is imported
+when its attack is needed, so that the hash of a job covers the attack on its algorithm only.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from operator import itemgetter
 
 from private_consensus.common.grouping import grouped
-from private_consensus.privacy import INCONCLUSIVE, NOT_PROVEN, VIOLATED
+from private_consensus.privacy.verdicts import INCONCLUSIVE, NOT_PROVEN, VIOLATED
 from private_consensus.reproduction.claims.words import MEANINGS
 
 from ..formats import algorithm_title, number

@@ -17,7 +17,7 @@ from private_consensus.audits.result import (
     UNDERSTATED,
 )
 from private_consensus.common.grouping import grouped
-from private_consensus.privacy import VIOLATED
+from private_consensus.privacy.verdicts import VIOLATED
 
 from ..formats import algorithm_title, number, words
 from ..reading import Results, Row

@@ -16,7 +16,7 @@ from typing import Any
 from private_consensus.common.grouping import grouped
 from private_consensus.core import algorithms
 from private_consensus.core.algorithms.base import Attack
-from private_consensus.privacy import (
+from private_consensus.privacy.verdicts import (
     DIFFERS,
     HOLDS,
     HOLDS_BY_SLACK,

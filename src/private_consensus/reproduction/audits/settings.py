@@ -13,7 +13,8 @@ from private_consensus.audits.auditing import audit, audit_calibrated
 from private_consensus.audits.result import NOT_CONTRADICTED, AuditResult
 from private_consensus.common.multiplicity import holm
 from private_consensus.core.claims import claims_of
-from private_consensus.privacy import VIOLATED, account
+from private_consensus.privacy import account
+from private_consensus.privacy.verdicts import VIOLATED
 
 from ..results.cells import calibrated_cell, worst_case
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from private_consensus.audits.result import LEAKS, NO_GUARANTEE, NOT_EXECUTED, REFUSED, UNDERSTATED
-from private_consensus.privacy import (
+from private_consensus.privacy.verdicts import (
     AUDIT_VERDICTS,
     DIFFERS,
     INCONCLUSIVE,

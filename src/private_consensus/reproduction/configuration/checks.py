@@ -31,7 +31,7 @@ OWN_COLUMNS = {"t", "run"}
 """Columns of measurements that may be selected in addition to axes."""
 PRIVACY_COLUMNS = {
     "steps", "delta", "epsilon_claimed", "epsilon_formula", "epsilon_accountant",
-    "epsilon_under_assumption", "accountant", "proven", "relation", "sampling", "mechanisms",
+    "epsilon_under_assumption", "accountant", "proven", "relation", "mechanisms",
     "unaccounted_data_use", "verdict",
 }  # fmt: skip
 RESERVED = {*FIXED, *KEY, *POINT, *PRIVACY_COLUMNS, "member", "setting", "diverged"} - {"delta"}

@@ -29,8 +29,9 @@ from private_consensus.core.simulation import (
     calibrate,
     simulate,
 )
-from private_consensus.privacy import Budget, account, verdict_of
+from private_consensus.privacy import Budget, account
 from private_consensus.privacy.brackets import LowerBound
+from private_consensus.privacy.verdicts import verdict_of
 
 from ..data import PREPARATIONS
 
@@ -324,7 +325,6 @@ def _privacy_row(
         "bound_gap_reason": lower_bound.because,
         "proven": guarantee.proven,
         "relation": str(algorithm.relation),
-        "sampling": "; ".join(str(r.sampling) for r in releases if r.sampling) or "none",
         "mechanisms": "; ".join(map(str, releases)) or "none",
         "epsilon_under_assumption": float(epsilon_if_assumed),
         "notes": "; ".join(dict.fromkeys(r.note for r in [*releases, *(assumed or [])] if r.note)),

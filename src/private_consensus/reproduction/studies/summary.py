@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from private_consensus.common.spreadsheets import markdown, markdown_table
-from private_consensus.privacy import DIFFERS
+from private_consensus.privacy.verdicts import DIFFERS
 
 from ..audits.settings import decided
 from ..audits.table import judged
