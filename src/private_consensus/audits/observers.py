@@ -6,11 +6,10 @@ the noise of its own agents removed, has the exact loss
 
 .. math:: \mu^2 = \min\{\|\delta\|^2 : B\delta = a\} = a^\top (BB^\top)^+ a
 
-in Gaussian differential privacy. It is a guarantee in two cases. (1) Private values are affine in
-the noise. A finite sensitivity then implies that the linear part does not depend on records.
-(2) Private values react in any way, but only to states that the observer can compute from its view
-(Denisov et al., NeurIPS 2022). In all other cases the guarantee is the *causal bound*: the
-accountant's epsilon of the iterations whose messages can still arrive.
+in Gaussian differential privacy. It is a guarantee if private values are affine in the noise, too:
+a finite sensitivity then implies that the linear part does not depend on records. In all other
+cases the guarantee is the *causal bound*: the accountant's epsilon of the iterations whose messages
+can still arrive.
 
 The largest loss over the changes of a record is stated. If all records have the same Hessian, a
 record changes all gradients by the same vector. Otherwise the changes of different iterations are
@@ -46,7 +45,7 @@ from private_consensus.privacy.mechanisms import (
 )
 from private_consensus.privacy.safe_digits import rounded_up
 
-from .feeding import Message, Tilted, View, feed, unit_count
+from .feeding import Tilted, View, feed, unit_count
 from .frozen import freeze
 
 AGENT, SECURE, EAVESDROPPER = "agent", "secure sums", "eavesdropper"
@@ -263,11 +262,7 @@ class Observed:
             return "values reach agents outside the network"
         if self.influence[0].samples:
             return "messages depend on public random numbers, of which the worst ones count"
-        affine = self._is_affine(self.open.messages, self.open.final)
-        return "" if affine else "messages are not affine in released values"
-
-    def _feed(self, problem: Any, count: int, units: Any = None, **options: Any) -> View:
-        return feed(self.algorithm, problem, self.network, self.horizon, count, units, **options)
+        return "" if self.is_affine else "messages or private values are not affine in the noise"
 
     @cached_property
     def noise(self) -> dict[tuple[str, int], slice]:
@@ -285,8 +280,12 @@ class Observed:
         columns = max(columns.stop for columns in self.noise.values())
         return np.random.default_rng(0).standard_normal((columns, self.problem.dim))
 
-    def _execute(self, problem: Any, signals: int, **options: Any) -> View:
-        """Execute each unit of noise, then ``signals`` runs, random runs and one without noise."""
+    @cached_property
+    def view(self) -> View:
+        """Execution of each unit of noise, of each change, of random noise and without noise.
+
+        The changes are those of all gradients of one agent by a constant, then of each query.
+        """
 
         def units(name: str, t: int, unit: np.ndarray) -> None:
             columns = self.noise[name, t]
@@ -294,32 +293,23 @@ class Observed:
             flat[columns, :, 0] = np.eye(flat.shape[1])
             flat[-3:-1] = np.multiply.outer(SIZES, self.random[columns])
 
-        return self._feed(problem, len(self.random) + signals + 3, units, **options)
+        def shift(name: str, t: int, change: np.ndarray) -> None:
+            first = -3 - (self.horizon - t + 1) * self.agents
+            change[first : first + self.agents, :, 0] = np.diag(self._declared(name, t))
 
-    def _shift(self, name: str, t: int, change: np.ndarray) -> None:
-        """Fill the runs in which one query changes by the sensitivity."""
-        first = -3 - (self.horizon - t + 1) * self.agents
-        change[first : first + self.agents, :, 0] = np.diag(self._declared(name, t))
-
-    @cached_property
-    def open(self) -> View:
-        """Execution with outputs that do not depend on queries; the signals are all changes."""
-        count = self.horizon * self.agents
-        return self._execute(self.problem, count, shift=self._shift, ignores_queries=True)
+        count = len(self.random) + (1 + self.horizon) * self.agents + 3
+        tilted = self._tilt(count, len(self.random))
+        return feed(self.algorithm, tilted, self.network, self.horizon, count, units, shift=shift)
 
     @cached_property
-    def closed(self) -> View:
-        """Execution of the algorithm.
+    def is_affine(self) -> bool:
+        """True if messages, queries and final models are affine in the noise.
 
-        The signals are changes of all gradients of one agent by a constant, then all changes.
+        The random runs are then sums of the units of noise, in each coordinate. Since sensitivities
+        are finite, the linear part does not depend on records.
         """
-        count = (1 + self.horizon) * self.agents
-        tilted = self._tilt(len(self.random) + count + 3, len(self.random))
-        return self._execute(tilted, count, shift=self._shift)
-
-    def _is_affine(self, messages: list[Message], *arrays: Any) -> bool:
-        """Return True if the random runs are sums of the units of noise, in each coordinate."""
-        for values in (*(message.values for message in messages), *arrays):
+        messages = [message.values for message in self.view.messages]
+        for values in (*messages, *self.view.queries.values(), self.view.final):
             if values is None or len(values) == 1:
                 continue
             flat = (values - values[-1]).reshape(len(values), -1, values.shape[-1])
@@ -333,14 +323,6 @@ class Observed:
         return True
 
     @cached_property
-    def is_linear(self) -> bool:
-        """True if messages and queries are affine in the noise.
-
-        Since sensitivities are finite, the linear part does not depend on records.
-        """
-        return self._is_affine(self.closed.messages, *self.closed.queries.values())
-
-    @cached_property
     def is_constant(self) -> bool:
         """True if replacing a record is a constant change of gradients, and nothing else.
 
@@ -351,7 +333,8 @@ class Observed:
         if self.problem.record_curvature != 0:
             return False
         count, tilted = self.agents + 1, self._tilt(self.agents + 1, 0)
-        queries = self._feed(tilted, count, self._quiet, ignores_queries=True).queries
+        setting = self.algorithm, tilted, self.network, self.horizon, count
+        queries = feed(*setting, lambda name, t, unit: None, ignores_queries=True).queries
         agents = np.arange(self.agents)
         for (name, t), query in queries.items():
             if len(query) == 1:
@@ -378,9 +361,6 @@ class Observed:
         change[first : first + self.agents, :, 0] = sizes
         return Tilted(self.problem, change)
 
-    def _quiet(self, name: str, t: int, unit: np.ndarray) -> None:
-        """Leave the noise of all runs at 0."""
-
     @cached_property
     def influence(self) -> tuple[View, np.ndarray]:
         """Execution with the output of one iteration and agent changed per run.
@@ -395,7 +375,8 @@ class Observed:
                 change[runs, agents] = random.standard_normal((self.agents, *change.shape[2:]))
 
         count = self.horizon * self.agents + 1
-        view = self._feed(self.problem.repeated(count), count, shift=shift, after=True)
+        setting = self.algorithm, self.problem.repeated(count), self.network, self.horizon, count
+        view = feed(*setting, shift=shift, after=True)
         times = np.array([message.released for message in view.messages])
         return view, np.array([int((times >= t).sum()) for t in range(1, self.horizon + 1)])
 
@@ -417,20 +398,17 @@ class Observed:
 
     # Views.
 
-    def _received(
-        self, view: View, kind: str, members: list[int], released: int
-    ) -> Iterator[np.ndarray]:
-        """Yield the values that an observer receives before later releases, [runs, ..., dim]."""
-        if kind in (FINAL, MEAN) or not view.messages:
-            if released == self.horizon and view.final is not None:
-                yield view.final.mean(1, keepdims=True) if kind == MEAN else view.final
+    def _received(self, kind: str, members: list[int]) -> Iterator[np.ndarray]:
+        """Yield the values that an observer receives, [runs, ..., dim]."""
+        final = self.view.final
+        if kind in (FINAL, MEAN) or not self.view.messages:
+            if final is not None:
+                yield final.mean(1, keepdims=True) if kind == MEAN else final
             return
         adjacency = self.network.adjacency
         neighbours = adjacency[:, members] if kind != EAVESDROPPER else adjacency
-        for message in view.messages:
+        for message in self.view.messages:
             values = message.values
-            if message.released > released:
-                continue
             if message.is_public:
                 yield values
             elif kind == SECURE and message.received.shape[1:] == values.shape[-2:]:
@@ -441,20 +419,14 @@ class Observed:
                 receives = np.isin(range(self.agents), members) | (kind == EAVESDROPPER)
                 yield values[:, adjacency & receives]
 
-    def _matrix(
-        self, view: View, kind: str, members: tuple[int, ...], released: int | None = None
-    ) -> np.ndarray:
-        """Return the response of a view to each run, [rows, runs]."""
-        received = self._received(view, kind, list(members), released or self.horizon)
-        rows = [values[..., 0] for values in received]
+    def _matrix(self, kind: str, members: tuple[int, ...]) -> np.ndarray:
+        """Return the response of an observer's view to each run, [rows, runs]."""
+        rows = [values[..., 0] for values in self._received(kind, list(members))]
         rows = [(x - x[-1]).reshape(len(x), -1) for x in rows if len(x) > 1]
         return np.concatenate(rows, axis=1).T if rows else np.zeros((0, 0))
 
-    def _unknown(self, members: tuple[int, ...]) -> np.ndarray:
-        """Return True for the units of noise that no member knows."""
-        return ~np.concatenate([self._known(name, members) for name, _ in self.noise])
-
     def _known(self, name: str, members: tuple[int, ...]) -> np.ndarray:
+        """Return True for the units of noise of an iteration that a member knows."""
         mechanism = self.mechanisms[name]
         if isinstance(mechanism, Correlated):
             root = np.reshape(mechanism.root, (self.agents, -1))
@@ -468,47 +440,19 @@ class Observed:
         """Return mu of each agent if it is a guarantee, else None."""
         if self.reason:
             return None
-        unknown, first = self._unknown(members), len(self.random)
-        if not self.is_linear and not self._reacts_to_view(kind, members, unknown):
-            return None
-        matrix = self._matrix(self.closed if self.is_linear else self.open, kind, members)
+        known, first = [self._known(name, members) for name, _ in self.noise], len(self.random)
+        matrix = self._matrix(kind, members)
         if not len(matrix):
             return np.zeros(self.agents)
-        if self.is_linear and self.is_constant:
+        if self.is_constant:
             signals = matrix[:, first : first + self.agents, None]
         else:
             signals = matrix[:, -3 - self.horizon * self.agents : -3]
             signals = signals.reshape(-1, self.horizon, self.agents).transpose(0, 2, 1)
-        forms = _forms(matrix[:, :first][:, unknown], signals)
+        forms = _forms(matrix[:, :first][:, ~np.concatenate(known)], signals)
         if forms is None:
             return None
         return np.sqrt([np.inf if f is None else max(correlation_maximum(f)) for f in forms])
-
-    def _reacts_to_view(self, kind: str, members: tuple[int, ...], unknown: np.ndarray) -> bool:
-        """Return True if no noise that the view leaves open changes a query.
-
-        For each iteration, noise that the messages before it do not show is added to random noise.
-        """
-        random, added = np.random.default_rng(2), np.zeros((self.horizon + 1, *self.random.shape))
-        for t in range(2, self.horizon + 1):
-            response = self._matrix(self.open, kind, members, t - 1)
-            vector = random.standard_normal(int(unknown.sum()))
-            if len(response):
-                response = response[:, : len(self.random)][:, unknown]
-                vector -= np.linalg.lstsq(response, response @ vector, rcond=SMALL)[0]
-            added[t - 1, unknown] = vector[:, None]
-
-        def units(name: str, t: int, unit: np.ndarray) -> None:
-            unit[...] = (self.random + added)[:, self.noise[name, t]].reshape(unit.shape)
-
-        queries = self._feed(self.problem, len(added), units).queries
-        strangers = self._strangers(members)
-        return all(
-            np.abs(query[t - 1, strangers] - query[-1, strangers]).max()
-            <= SMALL * (1 + np.abs(query).max())
-            for (_, t), query in queries.items()
-            if len(query) > 1
-        )
 
     def _causal(self, kind: str, members: tuple[int, ...], target: int, delta: float) -> float:
         """Return the accountant's epsilon of the iterations that can still reach the observer."""
