@@ -1,7 +1,5 @@
 """Epsilon that the paper of an algorithm claims for a run, per neighbouring relation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

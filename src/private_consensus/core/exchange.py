@@ -15,8 +15,6 @@ honest agents' values only through their sum (Theorem 2.1). The sum is public, a
 know the value of the last agent. The graph must be complete.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from private_consensus.common.errors import require

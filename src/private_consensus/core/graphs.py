@@ -5,8 +5,6 @@ edges of one graph for all runs, or to a list with the edges of each run. Random
 until one is connected.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Annotated, Any

@@ -5,8 +5,6 @@ texts, such as ``Literal["mean", "sum"]``, or one of these or None. The marker :
 means that the parameter affects only how the noise is set. Numbers of a batch are arrays.
 """
 
-from __future__ import annotations
-
 import math
 import types
 from collections.abc import Callable, Mapping

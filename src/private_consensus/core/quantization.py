@@ -9,8 +9,6 @@ beyond the ends are clipped, so that their rounding is biased. A grid may also h
 the code of the predecessor paper, which nevertheless counts s bits per coordinate.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -9,8 +9,6 @@ are discarded. The results of a run therefore depend neither on the number of ru
 of cores.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence

@@ -4,8 +4,6 @@ Labels follow a linear rule with noise. All rows have l2 norm at most 1 and non-
 so that every problem that needs prepared records accepts them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -6,8 +6,6 @@ defined in another file. Compiled loops release the global interpreter lock and 
 threads.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Callable, Generator

@@ -1,7 +1,5 @@
 """Parallel execution of independent computations in forked processes."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

@@ -6,8 +6,6 @@ number of a pair, the second half the second number. The compiled rounds of :mod
 same numbers.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from .normals import normals, threefry

@@ -14,8 +14,6 @@ of NumPy, and takes 30 times as long; NumPy's sequential generator of float32 ta
 long.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from .compiling import inlined, uncounted

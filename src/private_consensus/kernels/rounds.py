@@ -7,8 +7,6 @@ is rounded together with its sum. Rounding and steps are the plain loops of :mod
 operations in NumPy take 20 times (step) and 60 times (rounding) as long.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import NamedTuple
 

@@ -6,8 +6,6 @@ standard deviations up to 1e5 steps. Inversion in double precision has an error 
 no tails. The second 64 bits decide ties of the first and are generated only for those.
 """
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal, localcontext
 from fractions import Fraction

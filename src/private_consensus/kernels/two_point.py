@@ -28,8 +28,6 @@ directions in vectors of float32 and b in float64. :func:`solve_reference` compu
 above in NumPy and float64, and takes 25 times as long.
 """
 
-from __future__ import annotations
-
 import math
 from collections import namedtuple
 

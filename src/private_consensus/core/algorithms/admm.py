@@ -1,7 +1,5 @@
 """Decentralized ADMM without noise: the baseline of its private versions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

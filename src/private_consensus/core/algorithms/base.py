@@ -5,8 +5,6 @@ scalar fields. ``stack`` combines settings that differ in numbers only into one 
 numeric fields have a leading settings axis. ``join_runs`` combines the noise of the runs.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace

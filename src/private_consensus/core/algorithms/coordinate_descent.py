@@ -13,8 +13,6 @@ where :math:`\hat M` is the smoothness along coordinates, here the bound on the 
 and :math:`C_1 \ge \|\nabla f\|_1` over the domain.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 

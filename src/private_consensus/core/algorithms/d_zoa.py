@@ -16,8 +16,6 @@ whereas privacy requires a lower bound (E2.1, E2.2). The budget applies to EVERY
 (29) is the total of the paper.
 """
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar

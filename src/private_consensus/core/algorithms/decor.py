@@ -19,8 +19,6 @@ by a server. An agent or a coalition that knows seeds has a larger privacy loss.
 of all neighbours of u, only the noise :math:`s_{ind}` remains.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, NamedTuple
 

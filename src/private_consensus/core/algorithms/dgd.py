@@ -6,8 +6,6 @@ This is eq. (3) of Xiao et al. without noise (Nedic, Ozdaglar 2009). The sum of 
 sizes is finite, so that the limit is not exactly the optimum.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -16,8 +16,6 @@ al. tune DP-ADMM, but do not state the tuned parameters or the method. Here, :ma
 :math:`\eta_0` are tuned.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 

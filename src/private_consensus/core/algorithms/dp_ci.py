@@ -14,8 +14,6 @@ In neighbouring data sets, measurements of one agent differ by at most :math:`\d
 norm: one measurement (Definition 3.1), or all measurements of the agent. Sensitivities are l1.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal, NamedTuple
 

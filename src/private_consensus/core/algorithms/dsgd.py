@@ -8,8 +8,6 @@ comparison at the budget of the published figures, ``gradients: private`` clips 
 noise of Q-DPSGD-1 to their mean.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 

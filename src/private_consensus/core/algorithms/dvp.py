@@ -4,8 +4,6 @@ An agent adds the noise :math:`b_i` to its dual and sends the exact minimiser
 :math:`\hat x_i = \arg\min f_i(x) + (a_i + b_i)^Tx + \frac{D_i}{2}\|x-c_i\|^2`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 

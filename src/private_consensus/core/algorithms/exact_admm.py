@@ -10,8 +10,6 @@ Gaussian DP accounts exactly for the run. The squared loss has no such bound (E2
 is infinite, and :math:`c_1` is an assumption.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 

@@ -15,8 +15,6 @@ selected column, k = 1. The methods of the paper are
 - ADFC (Algorithm 8): ``fair: penal``, ``mechanism: gaussian``, with ``selected``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal
 

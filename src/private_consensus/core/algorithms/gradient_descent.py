@@ -10,8 +10,6 @@ with :math:`\eta_t = \eta_1/(t + \text{shift})`, :math:`\eta_1 = (\mu+L)/(2\mu L
 consensus without noise (eq. (12)). Neighbouring data sets differ in one record of one agent.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal, NamedTuple
 

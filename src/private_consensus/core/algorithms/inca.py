@@ -14,8 +14,6 @@ data. For the eavesdropper, the privacy loss is that of :math:`u_i`, one Gaussia
 cancelling noise protects against agents and coalitions that receive a part of the messages.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 

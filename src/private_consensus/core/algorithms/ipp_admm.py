@@ -19,8 +19,6 @@ on the output only. It consists of T Gaussian mechanisms and the sparse vector t
 about their outputs.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 

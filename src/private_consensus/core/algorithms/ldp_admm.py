@@ -14,8 +14,6 @@ Weights do not depend on the data. A message is a mixture of Laplace mechanisms,
 coordinates is at most :math:`\alpha\beta_k\mathcal B_1` with :math:`\alpha = 1/D`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 

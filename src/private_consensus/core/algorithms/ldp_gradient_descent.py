@@ -12,8 +12,6 @@ In Algorithm 2*, lo and hi are the smallest and the largest value of each coordi
     \qquad (28)
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 

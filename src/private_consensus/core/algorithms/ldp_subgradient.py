@@ -8,8 +8,6 @@ graph, :math:`m_i=\bar x^k`, so that an agent needs only the sum of all values (
 Algorithm 3 computes it without revealing single values (Theorem 2.1).
 """
 
-from __future__ import annotations
-
 from collections import namedtuple
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal

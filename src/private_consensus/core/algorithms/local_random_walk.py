@@ -11,8 +11,6 @@ after s visits by :math:`\mu_s^2 = K\Delta^2/(s\sigma^2)`
 (:func:`private_consensus.privacy.random_walks.walk_epsilon`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -10,8 +10,6 @@ so that the models of all iterations may be released. Without a budget there is 
 training is the baseline for the benefit of communication.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

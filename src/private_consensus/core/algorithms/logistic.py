@@ -7,8 +7,6 @@ With linearly dependent columns, such as indicator columns, the minimiser withou
 unique. The small :math:`\lambda` selects one.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 

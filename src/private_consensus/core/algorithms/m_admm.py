@@ -6,8 +6,6 @@ r"""M-ADMM: ADMM with perturbed and increasing penalties (Zhang, Khalili, Liu, I
 The step size :math:`\zeta` of the dual is constant.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -16,8 +16,6 @@ also if gradients are evaluated at functions of earlier messages. For distant ag
 loss may be larger than with independent noise of equal :math:`\mu`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, ClassVar, Literal

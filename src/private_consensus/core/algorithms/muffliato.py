@@ -13,8 +13,6 @@ later messages are functions of the first ones. The privacy loss to the eavesdro
 Gaussian mechanism, for any number of rounds.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, NamedTuple
 

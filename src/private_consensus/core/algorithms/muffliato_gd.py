@@ -11,8 +11,6 @@ independent noise. :math:`z` is a function of messages: for the eavesdropper, ea
 Gaussian mechanism, and the gossip is post-processing. No acceleration is used.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -18,8 +18,6 @@ differ by the change of the gradient, which is one Gaussian mechanism with
 calibration raises an error.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
 

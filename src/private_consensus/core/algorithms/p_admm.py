@@ -3,8 +3,6 @@ r"""ADMM with output perturbation (Ding, Gong, Zhang, Pan, Han, arXiv 1901.02094
 An agent sends its exact minimiser with noise. Later iterations use the noisy value only.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

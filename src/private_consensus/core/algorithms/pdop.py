@@ -8,8 +8,6 @@ with geometric step sizes :math:`\eta_t = c\,q^t` and Laplace noise of scale :ma
 ``growth``. For :math:`q < p`, the privacy loss of infinitely many iterations is finite.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -15,8 +15,6 @@ of the noise depends on the data. If it is the exact covariance g (``shift: raw`
 not private.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal
 

@@ -22,8 +22,6 @@ two points with gradient norms of at most :math:`\beta` then have a distance of 
 :math:`(\Delta_2 + 2\beta)/m`. An iteration is a Gaussian mechanism with this sensitivity.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 

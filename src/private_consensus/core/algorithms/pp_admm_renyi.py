@@ -8,8 +8,6 @@ exact minimiser for the sampled noise and, given this minimiser, the output of a
 on both data sets, the approximate solution has a distance of at most :math:`\beta/m` from it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import ClassVar
 

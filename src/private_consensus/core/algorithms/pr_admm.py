@@ -12,8 +12,6 @@ a message is :math:`\Delta_i^2/(2s^2)` in zCDP. The published ``iteration`` sche
 at t = 0; the variance :math:`s_1^2` there follows from the sum in Theorem 3.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 

@@ -15,8 +15,6 @@ With the published constants, the mixing step e is above 1 for :math:`T < 121` r
 is nevertheless stable as long as :math:`e(1-\lambda_{\min}(W)) < 2`.
 """
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass
 from functools import cached_property

@@ -16,8 +16,6 @@ changes a message. ``as_q1`` sets c = 1. ``saturated`` counts the coordinates th
 the rounding or after the noise.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal

@@ -9,8 +9,6 @@ is a function of broadcast values only. The next, even iteration replaces :math:
 :math:`g_i^T x + \frac\gamma2\|x - \hat x_i\|^2`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 

@@ -5,8 +5,6 @@ noise :math:`\Delta`. There is a single iteration. The observables are the bound
 conditional expectation that it bounds, by quadrature, and the mean privacy loss of sampled outputs.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 

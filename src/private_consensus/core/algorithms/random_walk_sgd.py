@@ -15,8 +15,6 @@ The paper considers single agents, who receive the model only when the walk reac
 gossip matrix is the transition matrix of the walk.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 

@@ -13,8 +13,6 @@ The privacy theorem of the original paper counts the sparsification as amplifica
 that of Q-DPSGD-1 for the number of rounds of this algorithm.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

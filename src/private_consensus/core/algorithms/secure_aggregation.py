@@ -15,8 +15,6 @@ also if gradients are evaluated at points that depend on earlier sums. A coaliti
 its part of the noise: against it, :math:`\mu^2` is :math:`N/(N-k)` times as large.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -16,8 +16,6 @@ seeds, all T rounds are one Gaussian mechanism with
 .. math:: \mu_u^2 = T\Delta^2 [R^{-1}]_{uu}/\sigma^2.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar

@@ -23,8 +23,6 @@ with :math:`Z_u = P_u Y_u`, and :math:`E_u = d(d+1)` for equal weights and d nei
 is unbounded.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 

@@ -14,8 +14,6 @@ where :math:`x_i` is the message of agent i. The textbook algorithm
 :math:`x_i = \hat x_i` plus noise. A private version overrides ``step`` and ``mechanisms``.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

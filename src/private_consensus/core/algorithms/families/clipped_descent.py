@@ -4,8 +4,6 @@ This module is not an algorithm. Noise is added to the gradient of an agent, whi
 to a norm before.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 

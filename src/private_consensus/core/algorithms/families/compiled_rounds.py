@@ -4,8 +4,6 @@ The settings of a run share its random numbers (:mod:`...kernels.rounds`). Threa
 runs. Models, and messages with noise, are overwritten.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -11,8 +11,6 @@ where a version sets :math:`\beta_k` to an exact or approximate minimiser of :ma
 budget applies to EVERY outer iteration; (29) is the total of the paper.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple

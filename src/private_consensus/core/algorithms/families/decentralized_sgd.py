@@ -25,8 +25,6 @@ because the subsequent update has a gradient without noise. ``internal`` is the 
 round in both cases.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple

@@ -4,8 +4,6 @@ Step t of T noisy gradient steps has the sensitivity :math:`\Delta_t` and Gaussi
 standard deviation :math:`M_t`. A privacy condition bounds :math:`\sum_t \Delta_t^2/M_t^2`.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Annotated, Literal
 

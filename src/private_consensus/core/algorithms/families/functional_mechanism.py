@@ -5,8 +5,6 @@ classifier is the minimiser of the noisy objective, and has no further privacy c
 single iteration.
 """
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from dataclasses import dataclass

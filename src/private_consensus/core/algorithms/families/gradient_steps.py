@@ -5,8 +5,6 @@ with an average :math:`A_i` of messages, a gradient :math:`g_i`, noise :math:`\D
 geometric step sizes :math:`\eta_t = c\,q^t`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 

@@ -5,8 +5,6 @@ the noise, plus a term for the Jacobian of the map from the noise to the minimis
 differ in the position and the scale of the noise, and in the iterations that use private data.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 

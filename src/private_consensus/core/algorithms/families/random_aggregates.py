@@ -7,8 +7,6 @@ an aggregate is uniformly distributed on an interval. In Algorithm 2, with
 .. math:: m_i \pm \frac{|x_a-x_b|}{|S_i|}, \qquad m_i = \frac1{|S_i|}\sum_{j\in S_i} x_j
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections import namedtuple
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ This module is not an algorithm. An algorithm with random weights has a field ``
 ``fixed``, they equal their mean 1/2.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

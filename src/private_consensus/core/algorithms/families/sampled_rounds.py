@@ -15,8 +15,6 @@ round (:class:`Round`). The plain step takes 12 times as long as :func:`.compile
 updates models in place: an observer that stores arrays passed to ``observe`` has to copy them.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, NamedTuple
