@@ -357,28 +357,14 @@ def combined_groups(elements: Iterable[tuple[str, bool, str]]) -> str:
     for group, is_step, state in elements:
         if not (is_step and state == CONFIRMED):
             groups[group].append(state)
-    return combined([_RULES[group.split()[0]](states) for group, states in groups.items()])
+    return combined([_verdict_on_group(g.split()[0], states) for g, states in groups.items()])
 
 
-def _universal(states: Sequence[str]) -> str:
-    if any(state in (CONTRADICTED, TIED) for state in states):
-        return NOT_HELD
-    return HELD if all(state == CONFIRMED for state in states) else UNDECIDED
-
-
-def _most(states: Sequence[str]) -> str:
-    confirmed = sum(state == CONFIRMED for state in states)
-    against = sum(state in (CONTRADICTED, TIED) for state in states)
-    if 2 * confirmed > len(states):
+def _verdict_on_group(quantifier: str, states: Sequence[str]) -> str:
+    """Return the verdict on a group of elements, by the numbers that confirm or contradict it."""
+    count, against = len(states), sum(state in AGAINST for state in states)
+    confirming = {"some": 1, "most": count // 2 + 1}.get(quantifier, count)
+    contradicting = {"some": count, "most": (count + 1) // 2}.get(quantifier, 1)
+    if states.count(CONFIRMED) >= confirming:
         return HELD
-    return NOT_HELD if 2 * against >= len(states) else UNDECIDED
-
-
-def _some(states: Sequence[str]) -> str:
-    if any(state == CONFIRMED for state in states):
-        return HELD
-    return UNDECIDED if OPEN in states else NOT_HELD
-
-
-_RULES = {"each": _universal, "universal": _universal, "most": _most, "some": _some}
-"""Verdict on a group of elements from their states, by quantifier."""
+    return NOT_HELD if against >= contradicting else UNDECIDED
