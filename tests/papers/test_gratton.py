@@ -271,7 +271,6 @@ def test_the_audit_refutes_d_zoa_and_not_the_gaussian_mechanism(streams, network
     assert (gaussian["epsilon_bound"] <= 0.15).all()
     assert (zoa["bound_p_value"] <= 0.001).all() and (gaussian["bound_p_value"] > 0.001).all()
     assert (zoa["bound_confidence"] == 0.999).all() and (zoa["bound_delta"] == 1e-3).all()
-    assert (gaussian["mu_bound"] <= gaussian["sensitivity_ratio"]).all()
     assert np.allclose(gaussian["deviation_ratio"], 1.0, atol=0.03)
 
 

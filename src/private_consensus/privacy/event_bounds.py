@@ -1,4 +1,4 @@
-r"""Lower bounds of epsilon and of mu from the observed rates of an event, with exact coverage.
+r"""Lower bounds of epsilon from the observed rates of an event, with exact coverage.
 
 K of n runs on D and M of n' on D' fall into an event that was selected on other runs, so
 that :math:`K\sim\mathrm{Bin}(n,p)` and :math:`M\sim\mathrm{Bin}(n',q)` are independent. Outcomes
@@ -9,9 +9,7 @@ q its upper limit; T increases in k and decreases in m. The set of rates
 
 misses the true ones with probability at most alpha: :math:`C_\gamma` misses q with probability
 gamma (Berger and Boos), and the probability of an outcome at least as extreme is stochastically
-no smaller than uniform (Buehler). A claim is contradicted if it allows no point of R. Therefore the
-bounds on epsilon at every delta and on mu that one outcome gives hold *simultaneously* with
-probability 1 - alpha.
+no smaller than uniform (Buehler). A claim is contradicted if it allows no point of R.
 
 Two Clopper-Pearson limits at alpha/2 each need the distance of p and q to be 3.29 (a + b) at 99.9
 %, with standard errors a and b; this region needs 3.09 sqrt(a^2 + b^2), 1.5 times less if they
@@ -29,10 +27,7 @@ Buehler, "Confidence intervals for the product of two binomial parameters", JASA
 Berger, Boos, "P values maximized over a confidence set for the nuisance parameter", JASA 1994.
 Kairouz, Oh, Viswanath, "The composition theorem for differential privacy", ICML 2015: the region of
 (epsilon, delta)-DP.
-Dong, Roth, Su, "Gaussian differential privacy", JRSS-B 2022: trade-off functions and mu-GDP.
 Jagielski, Ullman, Oprea, "Auditing differentially private machine learning", NeurIPS 2020: epsilon
-from the two rates of an event.
-Nasr et al., "Tight auditing of differentially private machine learning", USENIX Security 2023: mu
 from the two rates of an event.
 """
 
@@ -100,22 +95,6 @@ class Epsilon:
         return np.maximum((p - self.delta) / factor, 1 - self.delta - factor * (1 - p))
 
 
-@dataclass(frozen=True)
-class Mu:
-    r"""mu-GDP: :math:`\Phi^{-1}(p) - \Phi^{-1}(q) \le \mu` (Dong et al. 2022, Definition 2.1).
-
-    It holds for every event, for any distribution of the statistic that defines it.
-    """
-
-    def largest(self, q: Any, value: float) -> np.ndarray:
-        """Return the largest p that the parameter ``value`` allows for a rate q."""
-        return ndtr(ndtri(np.asarray(q, float)) + value)
-
-
-Measure = Epsilon | Mu
-"""One-parameter family of claims on the rates of an event; a larger parameter allows more."""
-
-
 class Counts(NamedTuple):
     """Number of runs in an event and number of all runs, on D and on D'."""
 
@@ -131,7 +110,7 @@ class Counts(NamedTuple):
 
 @dataclass(frozen=True)
 class Bound:
-    """Lower bounds of epsilon and mu that the rates of one event imply.
+    """Lower bound of epsilon that the rates of one event imply.
 
     Parameters
     ----------
@@ -140,7 +119,7 @@ class Bound:
     delta : float
         delta of ``epsilon`` and of claimed epsilons.
     confidence : float
-        Probability that both bounds hold, at least.
+        Probability that the bound holds, at least.
     """
 
     counts: Counts
@@ -150,35 +129,18 @@ class Bound:
     @cached_property
     def epsilon(self) -> float:
         """Lower bound of epsilon at ``delta``, at least 0, rounded down."""
-        return self._lower(Epsilon(self.delta))
+        return _largest_refuted(self.p_value, 1 - self.confidence)
 
-    @cached_property
-    def mu(self) -> float:
-        """Lower bound of mu, for a mechanism that is claimed to be mu-GDP; for any distribution."""
-        return self._lower(Mu())
-
-    @cached_property
-    def ceiling(self) -> float:
-        """Largest bound on epsilon that this number of runs can give.
-
-        A larger claim cannot fail.
-        """
-        perfect = Counts(self.counts.runs, self.counts.runs, 0, self.counts.runs_other)
-        return Bound(perfect, self.delta, self.confidence).epsilon
-
-    def p_value(self, measure: Measure, value: float) -> float:
-        """Return the p-value of the claim that a measure is at most a value.
+    def p_value(self, epsilon: float) -> float:
+        """Return the p-value of the claim that epsilon is at most a value.
 
         For a true claim, it is below alpha with probability at most alpha.
         """
-        return self._exceedance.p_value(lambda q: measure.largest(q, value))
+        return self._exceedance.p_value(lambda q: Epsilon(self.delta).largest(q, epsilon))
 
     @cached_property
     def _exceedance(self) -> _Exceedance:
         return _Exceedance(self.counts, Epsilon(self.delta), 1 - self.confidence)
-
-    def _lower(self, measure: Measure) -> float:
-        return _largest_refuted(lambda value: self.p_value(measure, value), 1 - self.confidence)
 
 
 def selected_bound(

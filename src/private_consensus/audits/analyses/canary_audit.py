@@ -100,8 +100,7 @@ class CanaryAudit(QDPSGD1, Attack):
 
     quantities: ClassVar = (
         "bound_gradients", "bound_messages", "p_value_gradients", "p_value_messages",
-        "right_gradients", "right_messages", "accountant", "formula", "bound_delta",
-        "bound_confidence",
+        "accountant", "formula", "bound_delta", "bound_confidence",
     )  # fmt: skip
     source: ClassVar[str] = QDPSGD1.source
 
@@ -168,7 +167,7 @@ class CanaryAudit(QDPSGD1, Attack):
         return canaries
 
     def _bounds_of(self, scores, canaries, problem, rounds: int) -> dict[str, np.ndarray]:
-        """Return bounds, p-values and fractions of correct guesses, each [settings, runs]."""
+        """Return bounds and p-values, each [settings, runs]."""
         quantities = {name: np.empty(scores.shape[1:3]) for name in self.quantities}
         for v, s, run in np.ndindex(scores.shape[:3]):
             correct, guesses = guessed(
@@ -182,7 +181,6 @@ class CanaryAudit(QDPSGD1, Attack):
             quantities[f"p_value_{VIEWS[v]}"][s, run] = one_run_pvalue(
                 claimed, *counts, delta=delta
             )
-            quantities[f"right_{VIEWS[v]}"][s, run] = correct / guesses
         for name in ("accountant", "formula", *LEVEL):
             value = getattr(self, name.removeprefix("bound_"))
             quantities[name][:] = np.broadcast_to(value, scores.shape[1])[:, None]

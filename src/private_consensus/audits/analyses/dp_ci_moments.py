@@ -49,7 +49,7 @@ class DPCIMoments(DPCI, Analysis):
         "mean", "target", "expected", "expected_low", "expected_high", "squared_error",
         "disagreement", "internal_expected_low", "internal_expected_high",
         "internal_squared_error", "internal_disagreement", "least_eigenvalue", "printed_b0",
-        "least_factor", "largest_factor", "theorem_4_16",
+        "largest_factor", "theorem_4_16",
     )  # fmt: skip
 
     def start(self, problem: Any, network: Network, release: Any) -> Moments:
@@ -134,7 +134,6 @@ class DPCIMoments(DPCI, Analysis):
         quantities = {
             "least_eigenvalue": constants.least_eigenvalue * unit_column,
             "printed_b0": b0 * unit_column,
-            "least_factor": factors.min(0)[:, None] * unit_column,
             "largest_factor": factors.max(0)[:, None] * unit_column,
         }
         if self.schedule == "exponential":

@@ -33,8 +33,7 @@ class Nothing(NamedTuple):
 class ObserverLosses(Algorithm, Analysis, Attack):
     """Epsilon of a method to observers of one kind.
 
-    ``largest`` is that of the worst pair of target and observer, ``mean`` is no guarantee, and
-    ``accounted`` is epsilon to the eavesdropper.
+    ``largest`` is that of the worst pair of target and observer.
 
     Parameters
     ----------
@@ -59,7 +58,7 @@ class ObserverLosses(Algorithm, Analysis, Attack):
     delta: NonNegative = 0.0
     noisy: Any = None
 
-    quantities: ClassVar = ("largest", "mean", "accounted")
+    quantities: ClassVar = ("largest",)
 
     def __post_init__(self):
         super().__post_init__()
@@ -97,12 +96,8 @@ class ObserverLosses(Algorithm, Analysis, Attack):
             observed = Observed(self.noisy, problem, network.of_run(0), int(t))
             result = observed.result(self.kind, float(np.max(self.delta)))
             epsilons = [x.epsilon for x in result.losses if distance in (0, x.distance)]
-            values = {
-                "largest": max(epsilons, default=0.0),
-                "mean": np.mean(epsilons or 0.0),
-                "accounted": result.accounted,
-            }
-            observe(int(t), np.array([index]), {k: np.full((1, 1), v) for k, v in values.items()})
+            largest = np.full((1, 1), max(epsilons, default=0.0))
+            observe(int(t), np.array([index]), {"largest": largest})
 
 
 ALGORITHM = ObserverLosses
