@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -249,7 +248,7 @@ def simulate(
     runs: int = 10,
     seed: int = 0,
     measures: Sequence[str | tuple[str, str]] = (),
-    iterations: Iterable[int] | None = None,
+    iterations: Sequence[int] | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Result:
     """Calibrate an algorithm to a budget, run it, and account for its releases.
@@ -275,7 +274,7 @@ def simulate(
         Quantities of the algorithm (``released``, ``internal``, ...) and names of
         ``problem.metrics``, as pairs or as ``"released.node_error"``. Default: the first metric of
         the released quantity.
-    iterations : iterable of int, optional
+    iterations : sequence of int, optional
         Iterations to measure, each between 1 and ``horizon``; the last one is always measured.
         Default: all.
     progress : callable, optional
@@ -392,15 +391,12 @@ def _pairs(measures: Sequence[str | tuple[str, str]]) -> tuple[tuple[str, str], 
     return tuple(pairs)
 
 
-def _times(iterations: Iterable[int] | None, horizon: int) -> frozenset[int]:
+def _times(iterations: Sequence[int] | None, horizon: int) -> frozenset[int]:
     """Return the iterations at which quantities are measured."""
     if iterations is None:
         return frozenset(range(1, horizon + 1))
-    expected = f"at most {horizon} iterations, each a whole number between 1 and {horizon}"
-    fits = isinstance(iterations, Iterable) and not isinstance(iterations, str | bytes)
-    require(fits, "iterations", iterations, expected)
-    times = list(islice(iterations, horizon + 1))
-    require(len(times) <= horizon, "iterations", iterations, expected)
+    expected = f"whole numbers between 1 and {horizon}"
+    times = arguments.items("iterations", iterations, int | np.integer, expected)
     return frozenset(arguments.whole("iterations", t, 1, horizon) for t in times)
 
 

@@ -66,7 +66,10 @@ def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> dict[str, Any
         _panel(points.filter(pl.col("panel") == spec["title"]), spec) for spec in figure["panels"]
     ]
     columns = min(MAX_COLUMNS, len(panels))
-    panels = _with_common_axes(panels, columns)
+    panels = [
+        replace(panel, points=marked_beyond(panel.points, panel.y))
+        for panel in _with_common_axes(panels, columns)
+    ]
     looks = curve_styles(points, styles)
     size = SINGLE_PANEL_SIZE if len(panels) == 1 else (WIDTH, HEIGHT)
     names = [set(panel.points["curve"]) for panel in panels]
@@ -120,9 +123,9 @@ ON, ABOVE, BELOW = "on the axis", "above the axis", "below the axis"
 def on_axis(points: pl.DataFrame, y: Extent) -> pl.DataFrame:
     """Add columns that state whether a point lies on the axis, above it or below it.
 
-    They are ``place``, ``exact`` (the finite value), ``infinite``, ``dot`` (the value of a point on
-    the axis) and ``beyond`` (the position of other points in their strip). The ends of the band are
-    null for points beyond the axis, and at most one axis length beyond the axis otherwise.
+    They are ``place``, ``exact`` (the finite value), ``infinite`` and ``dot`` (the value of a point
+    on the axis). The ends of the band are null for points beyond the axis, and at most one axis
+    length beyond the axis otherwise.
     """
     value = pl.col("y").cast(float)
     position = pl.when(value < y.low).then(pl.lit(BELOW)).when(value > y.high).then(pl.lit(ABOVE))
@@ -133,7 +136,7 @@ def on_axis(points: pl.DataFrame, y: Extent) -> pl.DataFrame:
     ).with_columns(dot=pl.when(pl.col("place") == ON).then(pl.col("exact")))
     has_band = pl.all_horizontal(pl.col("dot", "low", "high").is_not_null())
     ends = pl.col("low", "high").cast(float).clip(y.at(-1.0), y.at(2.0))
-    return marked_beyond(placed.with_columns(pl.when(has_band).then(ends)), y)
+    return placed.with_columns(pl.when(has_band).then(ends))
 
 
 def _with_common_axes(panels: Sequence[Panel], columns: int) -> list[Panel]:
@@ -153,7 +156,7 @@ def _with_common_axes(panels: Sequence[Panel], columns: int) -> list[Panel]:
             rows = grouped(indices, key=lambda i: i // columns).values()
             shared = [y for row in rows for y in common([panels[i].y for i in row])]
         for i, y in zip(indices, shared, strict=True):
-            compared[i] = replace(panels[i], y=y, points=marked_beyond(panels[i].points, y))
+            compared[i] = replace(panels[i], y=y)
     return compared
 
 
