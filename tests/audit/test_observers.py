@@ -19,8 +19,7 @@ from private_consensus.audits.observers import (
     SECURE,
     Observed,
 )
-from private_consensus.core.algorithms.base import Algorithm, origin, stack
-from private_consensus.core.algorithms.families.clipped_descent import ClippedDescentState
+from private_consensus.core.algorithms.base import Algorithm, Iterates, origin, stack
 from private_consensus.core.algorithms.whisper_dsgd import optimal_root
 from private_consensus.core.problems.logistic_regression import LogisticRegression
 from private_consensus.core.problems.mean_estimation import MeanEstimation
@@ -194,10 +193,10 @@ class Arriving(Algorithm):
         return {"message": Gaussian(2.0, self.noise)}
 
     def start(self, problem, network, release):
-        return ClippedDescentState(origin(problem, release))
+        return Iterates(origin(problem, release))
 
     def step(self, state, problem, network, release, t):
-        return ClippedDescentState(release("message", network.mix(state.x)))
+        return Iterates(release("message", network.mix(state.x)))
 
     def observables(self, state, problem, t):
         return {"released": state.x}
@@ -214,14 +213,14 @@ class Descent(Algorithm):
         return {"message": Gaussian(0.05 * self.factor * problem.record_change("l2"), self.noise)}
 
     def start(self, problem, network, release):
-        return ClippedDescentState(origin(problem, release))
+        return Iterates(origin(problem, release))
 
     def query(self, problem, z):
         return z - 0.05 * problem.gradient(z)
 
     def step(self, state, problem, network, release, t):
         query = self.query(problem, network.mix(state[0]))
-        return ClippedDescentState(release("message", query))
+        return Iterates(release("message", query))
 
     def observables(self, state, problem, t):
         return {"released": state[0]}

@@ -17,10 +17,15 @@ from private_consensus.audits.result import AuditResult
 from private_consensus.common.errors import Diverged, InvalidInput, arguments, require
 from private_consensus.common.provenance import write_text
 from private_consensus.core import simulation
-from private_consensus.core.algorithms.base import Algorithm, parameters, unstable_steps
+from private_consensus.core.algorithms.base import (
+    Algorithm,
+    marked_fields,
+    parameters,
+    unstable_steps,
+)
 from private_consensus.core.claims import claims_of
 from private_consensus.core.networks import Network
-from private_consensus.core.parameters import rules_of
+from private_consensus.core.parameters import CALIBRATION
 from private_consensus.core.problems import Problem
 from private_consensus.core.randomness import PURPOSES, Streams
 from private_consensus.core.simulation import (
@@ -367,7 +372,7 @@ def _calibration(algorithm: Algorithm, epsilon: float, claimed: float) -> list[s
     """Describe the parameters that set the noise, if epsilon differs from the claim."""
     if math.isinf(claimed) or abs(epsilon / claimed - 1) <= BUDGET_TOLERANCE:
         return []
-    names = [name for name, rule in rules_of(type(algorithm)).items() if rule.calibration]
+    names = marked_fields(algorithm, CALIBRATION)
     lines = [f"  {name} = {getattr(algorithm, name)!r}" for name in names]
     return ["Parameters that set the noise:", *lines] if lines else []
 

@@ -65,17 +65,14 @@ _TESTS = {
 class Rule(NamedTuple):
     """Rule of a field: number type or allowed texts, limits, and whether None is allowed.
 
-    ``calibration``, ``is_step`` and ``is_assumed`` are True for fields with :data:`CALIBRATION`,
-    :data:`STEP` and :data:`ASSUMED`.
+    ``marks`` are the annotations of the field, such as :data:`CALIBRATION`.
     """
 
     number: type | None
     texts: tuple[Any, ...]
     limits: tuple[Any, ...]
     optional: bool
-    calibration: bool
-    is_step: bool
-    is_assumed: bool
+    marks: tuple[Any, ...]
 
     @property
     def expected(self) -> str:
@@ -124,13 +121,12 @@ def rule_of(stated: Any) -> Rule | None:
         else:
             break
     limits = tuple(mark for mark in marks if type(mark) in _TESTS)
-    flags = tuple(mark in marks for mark in (CALIBRATION, STEP, ASSUMED))
     if get_origin(stated) is Literal:
-        return Rule(None, get_args(stated), (), optional, *flags)
+        return Rule(None, get_args(stated), (), optional, marks)
     if stated is bool:
-        return Rule(None, (True, False), (), optional, *flags)
+        return Rule(None, (True, False), (), optional, marks)
     if stated in (int, float):
-        return Rule(stated, (), limits, optional, *flags)
+        return Rule(stated, (), limits, optional, marks)
     return None
 
 

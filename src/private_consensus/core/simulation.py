@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from private_consensus.common.errors import Diverged, arguments, require
+from private_consensus.common.errors import Diverged, require
 from private_consensus.common.grouping import grouped
 from private_consensus.kernels.forks import map_in_forks
 from private_consensus.privacy import Budget
@@ -28,8 +28,6 @@ from .algorithms.base import Algorithm, Attack, Finite, join_runs, parameters, s
 from .networks import Network, require_same_agents
 from .problems import Problem
 from .randomness import Streams
-
-DIVERGENCES = ("raise", "record")
 
 MAX_HORIZON, MAX_RUNS = 10_000_000, 1_000_000
 """Largest numbers of iterations and of runs."""
@@ -157,12 +155,8 @@ def calibrate(
     Raises
     ------
     InvalidInput
-        If a number is invalid, or problem and network do not fit together.
+        If problem and network do not fit together.
     """
-    for name, count in {"runs": runs, "block": block}.items():
-        arguments.whole(name, count, 1)
-    for setting in settings:
-        arguments.whole("horizon", setting.horizon, 1)
     problem = environment.problem(Streams(root, (0,), groups))
     computed = -(-runs // block) * block
     network = environment.network(Streams(root, tuple(range(computed)), groups))
@@ -199,8 +193,8 @@ def calibrated(setting: Setting, problem: Problem, network: Network) -> Algorith
     with np.errstate(divide="ignore", over="ignore"):
         noisy = algorithm.calibrate(budget, problem, network, setting.horizon)
     expected = "a larger budget, or a problem with finite sensitivities: the noise is infinite"
-    given, numbers = parameters(algorithm), parameters(noisy).items()
-    calibrated_numbers = [v for n, v in numbers if isinstance(v, float) and v != given[n]]
+    before, after = parameters(algorithm), parameters(noisy).items()
+    calibrated_numbers = [v for n, v in after if isinstance(v, float) and v != before[n]]
     # The epsilon that an audit keeps may be infinite; it adds no noise for a budget.
     is_finite = isinstance(algorithm, Attack) or not any(map(math.isinf, calibrated_numbers))
     require(is_finite, "budget", str(budget), expected)
@@ -312,7 +306,6 @@ def simulate(
         At the first non-finite iterate, naming algorithm, setting, iteration and run; not with
         ``divergence="record"``.
     """
-    arguments.choice("divergence", divergence, DIVERGENCES)
     runs, block = calibration.runs, calibration.block
     beginnings = range(0, runs, block)
 

@@ -19,7 +19,17 @@ from private_consensus.privacy.mechanisms import ADDITIVE, Exact, Mechanism
 
 from ..handlers import Running
 from ..networks import Network, require_same_agents
-from ..parameters import Calibration, Law, NonNegative, Positive, rules_of, validate
+from ..parameters import (
+    ASSUMED,
+    CALIBRATION,
+    STEP,
+    Calibration,
+    Law,
+    NonNegative,
+    Positive,
+    rules_of,
+    validate,
+)
 from ..problems import Problem
 from ..randomness import Streams
 
@@ -44,14 +54,17 @@ class Finite(dict):
     """Observables of an iteration whose values are known to be finite."""
 
 
+class Iterates(NamedTuple):
+    """State of methods that store the iterates only, [settings, runs, agents, dim]."""
+
+    x: np.ndarray
+
+
 GRAPH, DEGREES, NOTHING = "graph", "degrees", "nothing"
 """Graph properties on which noise and privacy can depend: the edges, the degrees, or none."""
 
 GIVEN = "given"
 """Calibration rule of an algorithm whose noise does not depend on the budget."""
-
-ASSUMED = "the norm of each record's gradient is assumed to be at most c1"
-
 
 OVERRIDABLE = (
     "mechanisms", "start", "step", "observables", "outcome", "calibrate", "claimed_epsilon", "run",
@@ -248,7 +261,8 @@ class Algorithm(arguments.KnownKeywords, ABC):
         if np.isfinite(problem.record_change("l2")):
             return None
         assumed = self.releases(self.bounded(problem), network, horizon)
-        return [replace(release, proven=False, note=ASSUMED) for release in assumed]
+        note = "the norm of each record's gradient is assumed to be at most c1"
+        return [replace(release, proven=False, note=note) for release in assumed]
 
     @final
     def bounded(self, problem: Problem) -> Any:
@@ -626,25 +640,24 @@ def parameters(algorithm: Algorithm) -> dict[str, Any]:
 
 def assumed_bound(algorithm: Algorithm) -> str:
     """Return the name of the field with an assumed bound on gradients of records; empty if none."""
-    names = (name for name, rule in rules_of(type(algorithm)).items() if rule.is_assumed)
-    return next(names, "")
+    return next(iter(marked_fields(algorithm, ASSUMED)), "")
 
 
-def step_parameters(algorithm: Algorithm) -> list[str]:
-    """Return the names of the step sizes of an algorithm."""
-    return [name for name, rule in rules_of(type(algorithm)).items() if rule.is_step]
+def marked_fields(algorithm: Algorithm, mark: str) -> list[str]:
+    """Return the names of the fields with a mark, such as :data:`.STEP`."""
+    return [name for name, rule in rules_of(type(algorithm)).items() if mark in rule.marks]
 
 
 def unstable_steps(algorithm: Algorithm, problem: Problem) -> dict[str, tuple[float, float]]:
     """Return the largest value and 2/L of each step size above 2/L, with which descent diverges.
 
-    L is the largest ``smoothness`` of the problem. The step sizes are :func:`step_parameters`.
+    L is the largest ``smoothness`` of the problem. Step sizes are marked :data:`.STEP`.
     """
     if not problem.offers("smoothness"):
         return {}
     largest = 2.0 / float(np.max(problem.smoothness))
     values = parameters(algorithm)
-    steps = {name: float(np.max(values[name])) for name in step_parameters(algorithm)}
+    steps = {name: float(np.max(values[name])) for name in marked_fields(algorithm, STEP)}
     return {name: (step, largest) for name, step in steps.items() if step > largest}
 
 
@@ -653,7 +666,7 @@ def structure(algorithm: Algorithm) -> tuple:
 
     Fields that affect the calibration only may differ between the settings.
     """
-    calibrating = {n for n, rule in rules_of(type(algorithm)).items() if rule.calibration}
+    calibrating = marked_fields(algorithm, CALIBRATION)
     values = ((n, v) for n, v in parameters(algorithm).items() if n not in calibrating)
     return (type(algorithm), *((name, value) for name, value in values if not _is_number(value)))
 

@@ -84,12 +84,9 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
     needs: ClassVar[tuple[str, ...]] = ("proximal", "least_convexity", "clipped_loss")
     source: ClassVar[str] = "Ding, section 3.5, Algorithm 3, Theorem 10"
     quantities: ClassVar = (INTERNAL, "released", "messages")
-    no_noise: ClassVar = {
-        **PlausiblyPrivateADMM.no_noise,
-        "query_noise": 0.0,
-        "threshold_noise": 0.0,
-        "svt_epsilon": 0.0,
-    }
+    no_noise: ClassVar = PlausiblyPrivateADMM.no_noise | {
+        "query_noise": 0.0, "threshold_noise": 0.0, "svt_epsilon": 0.0,
+    }  # fmt: skip
 
     # Algorithm 3.
 

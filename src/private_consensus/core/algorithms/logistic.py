@@ -8,7 +8,7 @@ unique. The small :math:`\lambda` selects one.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit
@@ -17,17 +17,11 @@ from private_consensus.privacy.mechanisms import Exact
 
 from ..parameters import Positive
 from ..solvers import minimise
-from .base import Algorithm, origin
+from .base import Algorithm, Iterates, origin
 
 FULL_STEPS = 10
 CHUNK = 4096
 """Number of rows per block of second derivatives."""
-
-
-class LogisticState(NamedTuple):
-    """Coefficients [settings, runs, 1, dim]."""
-
-    w: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,15 +45,15 @@ class Logistic(Algorithm):
         return {"coefficients": Exact()}
 
     def start(self, problem, network, release):
-        return LogisticState(origin(problem, release))
+        return Iterates(origin(problem, release))
 
     def step(self, state, problem, network, release, t):
         ridges = np.atleast_1d(self.ridge)
         coefficients = np.stack([fit(problem, float(ridge)) for ridge in ridges])
-        return LogisticState(release("coefficients", coefficients[..., None, :]))
+        return Iterates(release("coefficients", coefficients[..., None, :]))
 
     def observables(self, state, problem, t):
-        return {"released": state.w}
+        return {"released": state.x}
 
 
 ALGORITHM = Logistic

@@ -30,8 +30,8 @@ from private_consensus.privacy.correlated_noise import (
 from private_consensus.privacy.mechanisms import Temporal
 
 from ..parameters import PositiveInt
-from .base import column
-from .families.clipped_descent import ClippedDescent, ClippedDescentState
+from .base import Iterates, column
+from .families.clipped_descent import ClippedDescent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +85,7 @@ class MAFALDASGD(ClippedDescent):
     def step(self, state, problem, network, release, t):
         z = network.mix(state.x)
         stepped = self.descent(batch_of(problem, t, self.batches), z)
-        return ClippedDescentState(release("step", stepped))
+        return Iterates(release("step", stepped))
 
     def filter_of(self, horizon: int) -> np.ndarray:
         """Return the matrix :math:`C^{-1}` that correlates the noise of the first rounds.

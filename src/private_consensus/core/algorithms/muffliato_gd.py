@@ -19,8 +19,8 @@ import numpy as np
 from private_consensus.privacy.mechanisms import Gaussian
 
 from ..parameters import PositiveInt
-from .base import NOTHING, column
-from .families.clipped_descent import ClippedDescent, ClippedDescentState
+from .base import NOTHING, Iterates, column
+from .families.clipped_descent import ClippedDescent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,9 +51,9 @@ class MuffliatoGD(ClippedDescent):
         mixed = network.mix(state.x)
         # Gossip needs no gradient, which costs more than all else.
         if not np.any(is_step):
-            return ClippedDescentState(mixed)
+            return Iterates(mixed)
         stepped = release("step", self.descent(problem, mixed), where=np.asarray(is_step))
-        return ClippedDescentState(np.where(is_step, stepped, mixed))
+        return Iterates(np.where(is_step, stepped, mixed))
 
 
 ALGORITHM = MuffliatoGD

@@ -19,7 +19,7 @@ calibration raises an error.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -28,13 +28,7 @@ from private_consensus.privacy.mechanisms import Gaussian, Objective, ObjectiveP
 
 from ..parameters import NonNegative, Positive
 from ..problems.logistic_regression import LogisticRegression
-from .base import NOTHING, Algorithm, column, origin
-
-
-class OneShotState(NamedTuple):
-    """Messages [settings, runs, agents, dim]."""
-
-    x: np.ndarray
+from .base import NOTHING, Algorithm, Iterates, column, origin
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,21 +76,21 @@ class OneShotAveraging(Algorithm):
         return super().calibrate(budget, problem, network, horizon)
 
     def start(self, problem, network, release):
-        return OneShotState(origin(problem, release))
+        return Iterates(origin(problem, release))
 
     def step(self, state, problem, network, release, t):
         if t > 1:
             # No record is used after the first iteration.
-            return OneShotState(network.mix(state.x))
+            return Iterates(network.mix(state.x))
         centre, penalty = state.x, column(self.D) * np.ones((1, 1, 1, 1))
 
         def solve(linear: np.ndarray) -> np.ndarray:
             return problem.proximal(linear + np.zeros_like(centre), penalty, centre, centre)
 
         if self.perturbed == "output":
-            return OneShotState(release("minimiser", solve(np.zeros_like(centre))))
+            return Iterates(release("minimiser", solve(np.zeros_like(centre))))
         objective = Objective(solve, lambda x: problem.gradient(x) + penalty * (x - centre))
-        return OneShotState(release("minimiser", objective))
+        return Iterates(release("minimiser", objective))
 
     def observables(self, state, problem, t):
         return {"released": state.x}

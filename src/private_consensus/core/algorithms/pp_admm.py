@@ -152,9 +152,6 @@ class PlausiblyPrivateADMM(ADMMFamily):
 
     # Calibration and formulas.
 
-    def without_noise(self):
-        return replace(self, **self.no_noise)
-
     def with_noise_for(self, budget, problem, network, horizon):
         """Return a copy whose noises meet a finite budget, by the formula or by the accountant.
 

@@ -6,7 +6,7 @@ conditional expectation that it bounds, by quadrature, and the mean privacy loss
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,13 +15,7 @@ from private_consensus.privacy import aggregation
 from private_consensus.privacy.mechanisms import Laplace
 
 from ..parameters import Positive
-from .base import GIVEN, Algorithm, column, origin
-
-
-class AggregateState(NamedTuple):
-    """Noisy aggregates [settings, runs, agents, dim]."""
-
-    outputs: np.ndarray
+from .base import GIVEN, Algorithm, Iterates, column, origin
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,26 +57,26 @@ class RandomAggregation(Algorithm):
         return self.beta * self.change
 
     def start(self, problem, network, release):
-        return AggregateState(origin(problem, release))
+        return Iterates(origin(problem, release))
 
     def step(self, state, problem, network, release, t):
         weights = release.random("weights", "uniform", (problem.n_agents, problem.dim))
-        lengths = column(self.omega) * np.ones_like(state.outputs)
-        return AggregateState(release("aggregate", lengths * weights))
+        lengths = column(self.omega) * np.ones_like(state.x)
+        return Iterates(release("aggregate", lengths * weights))
 
     def observables(self, state, problem, t):
-        outputs = state.outputs
+        outputs = state.x
         omega, beta, change = map(column, (self.omega, self.beta, self.change))
         sampled = aggregation.realised_loss(outputs, omega, beta, change) / (beta * change)
         fields = [np.ravel(field) for field in (self.omega, self.beta, self.change)]
         exact = aggregation.exact_average(*fields)
         bound = aggregation.printed_bound(*fields)
-        ones = np.ones((1, outputs.shape[1]))
+        unit = np.ones((1, outputs.shape[1]))
         return {
-            "exact": exact[:, None] * ones,
-            "bound": bound[:, None] * ones,
-            "excess": (bound - exact)[:, None] * ones,
-            "limit": aggregation.limiting_average(*fields[:2])[:, None] * ones,
+            "exact": exact[:, None] * unit,
+            "bound": bound[:, None] * unit,
+            "excess": (bound - exact)[:, None] * unit,
+            "limit": aggregation.limiting_average(*fields[:2])[:, None] * unit,
             "sampled": sampled.mean((-1, -2)),
             "worst": sampled.max((-1, -2)),
             "released": outputs,

@@ -90,6 +90,8 @@ class ADMMFamily(DecayingNoise):
     quantities: ClassVar = (INTERNAL, "released", "worst_case")
     privacy_depends_on: ClassVar[str] = DEGREES
     needs: ClassVar[tuple[str, ...]] = ("proximal", "least_convexity")
+    no_noise: ClassVar = {"noise": 0.0}
+    """Fields that a calibration sets, with their values for no noise."""
 
     def penalty(self, network, t: int) -> np.ndarray:
         """Return :math:`D_i` in iteration t, broadcastable to [settings, runs, agents, 1]."""
@@ -207,12 +209,8 @@ class ADMMFamily(DecayingNoise):
         if self.noise_is_given:
             return self
         if not budget.private:
-            return self.without_noise()
+            return replace(self, **self.no_noise)
         return self.with_noise_for(budget, problem, network, horizon)
-
-    def without_noise(self) -> Self:
-        """Return a copy without noise."""
-        return replace(self, noise=0.0)
 
     def with_noise_for(self, budget, problem, network, horizon: int) -> Self:
         """Return a copy whose noise meets a finite budget, by the accountant or by the formula."""

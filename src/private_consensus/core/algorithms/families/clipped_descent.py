@@ -5,7 +5,7 @@ to a norm before.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,13 +14,7 @@ from private_consensus.privacy import gaussian_mu
 from private_consensus.privacy.mechanisms import Gaussian
 
 from ...parameters import NonNegative, Positive, StepSize
-from ..base import Algorithm, column, origin
-
-
-class ClippedDescentState(NamedTuple):
-    """Messages of all agents, [settings, runs, agents, dim]."""
-
-    x: np.ndarray
+from ..base import Algorithm, Iterates, column, origin
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,11 +75,11 @@ class ClippedDescent(Algorithm):
         return column(self.eta) * column(self.noise)
 
     def start(self, problem, network, release):
-        return ClippedDescentState(origin(problem, release))
+        return Iterates(origin(problem, release))
 
     def step(self, state, problem, network, release, t):
         # Without communication; methods with communication override the step.
-        return ClippedDescentState(release("step", self.descent(problem, state.x)))
+        return Iterates(release("step", self.descent(problem, state.x)))
 
     def observables(self, state, problem, t):
         return {"released": state.x}
