@@ -53,8 +53,6 @@ from .loss_distributions import Pair
 from .releases import PrivacyProfile, Release
 from .safe_digits import rounded_up
 
-METHODS = ("pure", "gaussian", "zcdp", "rdp", "pld")
-
 LEVELS = 48
 """Number of levels to which different losses of one mechanism are rounded up."""
 
@@ -68,7 +66,8 @@ class Guarantee:
     epsilon, delta : float
         Parameters of the guarantee; ``epsilon`` is infinite if no guarantee is known.
     method : str
-        Accountant: one of :data:`METHODS`, or ``none`` if nothing private was released.
+        Accountant: ``pure``, ``gaussian``, ``zcdp``, ``rdp`` or ``pld``; ``none`` if nothing
+        private was released.
     proven : bool
         True if every release's sensitivity is proven; the composition itself always is.
     note : str
@@ -137,16 +136,12 @@ def epsilon_by_method(releases: Iterable[Release], delta: float) -> dict[str, fl
     Returns
     -------
     dict of str to float
-        Keys are among :data:`METHODS`. Empty without a release that depends on private data, and if
-        a value is released without noise.
+        Empty without a release that depends on private data, and if a value is released without
+        noise.
     """
     delta = _checked_delta(delta)
     groups = _groups(releases)
     return _epsilons(groups, delta) if groups else {}
-
-
-def _epsilons(groups: tuple[_Group, ...], delta: float) -> dict[str, float]:
-    return {method: _BY_METHOD[method](groups, delta) for method in _applicable(groups, delta)}
 
 
 def gaussian_dp(releases: Iterable[Release]) -> float:
@@ -215,17 +210,6 @@ def _checked_delta(delta: float) -> float:
     return arguments.number("delta", delta, "a number in [0, 1)", lambda v: 0 <= v < 1)
 
 
-def _applicable(groups: Sequence[_Group], delta: float) -> list[str]:
-    kinds = {group.kind for group in groups}
-    if kinds == {"gaussian"}:
-        return ["gaussian"]
-    if delta == 0:
-        return ["pure"]
-    if kinds == {"concentrated"}:
-        return ["zcdp"]
-    return ["pure", "pld" if all(group.pair for group in groups) else "rdp"]
-
-
 def _levelled(groups: Sequence[_Group]) -> list[_Group]:
     """Round the losses of groups up to at most ``LEVELS`` values; keep privacy profiles."""
     if len(groups) <= LEVELS:
@@ -257,8 +241,19 @@ def _levels_of(groups: Sequence[_Group]) -> list[_Group]:
 # --- Accountants ------------------------------------------------------------------------------
 
 
-def _pure(groups: Sequence[_Group], delta: float) -> float:
-    return math.fsum(group.count * group.pure for group in groups)
+def _epsilons(groups: tuple[_Group, ...], delta: float) -> dict[str, float]:
+    """Return the epsilon of each accountant that applies to the groups."""
+    kinds = {group.kind for group in groups}
+    if kinds == {"gaussian"}:
+        return {"gaussian": gaussian_epsilon(_mu(groups), delta)}
+    pure = math.fsum(group.count * group.pure for group in groups)
+    if delta == 0:
+        return {"pure": pure}
+    if kinds == {"concentrated"}:
+        return {"zcdp": zcdp_epsilon(_rho(groups), delta)}
+    if all(group.pair for group in groups):
+        return {"pure": pure, "pld": _pld(groups, delta)}
+    return {"pure": pure, "rdp": _rdp(groups, delta)}
 
 
 def _mu(groups: Sequence[_Group]) -> float:
@@ -267,16 +262,8 @@ def _mu(groups: Sequence[_Group]) -> float:
     return math.hypot(*(math.sqrt(group.count) * group.loss for group in groups))
 
 
-def _gaussian(groups: Sequence[_Group], delta: float) -> float:
-    return gaussian_epsilon(_mu(groups), delta)
-
-
 def _rho(groups: Sequence[_Group]) -> float:
     return math.fsum(group.count * gaussian_rho(group.loss) for group in groups)
-
-
-def _zcdp(groups: Sequence[_Group], delta: float) -> float:
-    return zcdp_epsilon(_rho(groups), delta)
 
 
 @lru_cache(maxsize=4096)  # a setting is calibrated for each block of runs, and once for its table
@@ -306,12 +293,3 @@ def _composition(groups: Sequence[_Group]) -> list[tuple[Pair, int]]:
     merged = [group for group in groups if group.kind != "gaussian"]
     merged += [_Group("gaussian", _mu(gaussians), 1)] if gaussians else []
     return [(group.pair, group.count) for group in _levelled(merged)]  # ty: ignore
-
-
-_BY_METHOD = {
-    "pure": _pure,
-    "gaussian": _gaussian,
-    "zcdp": _zcdp,
-    "rdp": _rdp,
-    "pld": _pld,
-}

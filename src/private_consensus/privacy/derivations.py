@@ -11,11 +11,11 @@ from .releases import Release
 from .safe_digits import rounded_up
 
 METHODS = {
-    "pure": "sum of pure epsilons",
+    "pure": "Sum of pure epsilons",
     "gaussian": "Gaussian differential privacy, exact for Gaussian noise",
-    "zcdp": "zero-concentrated differential privacy",
+    "zcdp": "Zero-concentrated differential privacy",
     "rdp": "Renyi divergences",
-    "pld": "privacy loss distributions",
+    "pld": "Privacy loss distributions",
 }
 """Description of each accountant."""
 BUDGET_TOLERANCE = 1e-3
@@ -82,15 +82,10 @@ def derive(releases: Sequence[Release], delta: float, claimed: float) -> list[st
             "Conversion: epsilon solves delta = Phi(mu/2 - epsilon/mu) "
             "- exp(epsilon) Phi(-mu/2 - epsilon/mu).",
         ]
-    lines += [f"{_method(name)}: epsilon {value:.4g}." for name, value in epsilons.items()]
+    lines += [f"{METHODS[name]}: epsilon {value:.4g}." for name, value in epsilons.items()]
     if len(epsilons) > 1:
         lines.append(f"The smallest of these upper bounds is that of {guarantee.method}.")
     return [*lines, *_unused(releases, guarantee.epsilon, delta, claimed)]
-
-
-def _method(name: str) -> str:
-    text = METHODS[name]
-    return text[0].upper() + text[1:]
 
 
 def _unused(releases: Sequence[Release], epsilon: float, delta: float, claimed: float) -> list[str]:

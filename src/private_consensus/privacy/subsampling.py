@@ -108,11 +108,6 @@ def deadline_batches(deadline: float, slowest: float = 10.0, fastest: float = 90
     fastest = arguments.number("fastest", fastest, above, lambda v: slowest < v < math.inf)
     expected = f"a deadline at which a batch has at most {MAX_BATCH:,} records"
     require(fastest * deadline <= MAX_BATCH, key, deadline, expected)
-    return _deadline_batches(deadline, slowest, fastest)
-
-
-@lru_cache(maxsize=64)
-def _deadline_batches(deadline: float, slowest: float, fastest: float) -> Batches:
     low, high = slowest * deadline, fastest * deadline
     # a product such as 10 x 0.4 may miss the exact integer by rounding
     sizes = np.arange(math.floor(low + 1e-9), math.ceil(high - 1e-9))
@@ -395,14 +390,10 @@ def wang_balle_kasiviswanathan(order: int, rate: Any, mu: Any) -> np.ndarray:
     """
     rate, mu = (np.asarray(value, float)[..., None] for value in (rate, mu))
     j = np.arange(2, order + 1)
-    terms = _log_binomial(order, j) + j * np.log(rate) + _power(j, mu) + math.log(2)
+    losses = (j - 1) * j * mu**2 / 2  # (j - 1) epsilon(j)
+    terms = _log_binomial(order, j) + j * np.log(rate) + losses + math.log(2)
     terms[..., 0] += np.minimum(0.0, math.log(2) + np.log(-np.expm1(-(mu**2))))[..., 0]
     return np.logaddexp(0.0, logsumexp(terms, axis=-1)) / (order - 1)
-
-
-def _power(j: np.ndarray, mu: np.ndarray) -> np.ndarray:
-    """Return (j - 1) epsilon(j), with the Renyi divergence epsilon(j) of mu^2/2-zCDP noise."""
-    return (j - 1) * j * mu**2 / 2
 
 
 def _log_binomial(n: int, k):
