@@ -18,5 +18,4 @@ with job_logging(snakemake.log[0], plan["config"]):
         folder=Path("results/reference"),
         config=plan["config"],
         papers=params.papers,
-        stamped=plan["expected"],
     )

@@ -5,21 +5,18 @@ from __future__ import annotations
 import os
 import platform
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from private_consensus.common.provenance import versions
 from private_consensus.report.reading import Results
-from private_consensus.reproduction.results.freshness import actual_hashes
 
 CARD = (
     "dataset", "title", "preparation", "source", "where", "because", "version", "checksum",
     "licence", "citation", "rows", "dim", "splits", "label", "label_rate", "protected", "notes",
 )  # fmt: skip
 """Entries of a data card in the manifest: origin, sizes and encoding, without distributions."""
-STAMP = ("settings", "code", "data")
-"""Entries of a result's provenance in the manifest."""
 
 
 def manifest(
@@ -27,7 +24,6 @@ def manifest(
     config: Mapping[str, Any],
     *,
     seconds: Mapping[str, float],
-    stamped: Iterable[str],
     files: Mapping[str, str],
 ) -> dict[str, object]:
     """Build the content of ``manifest.json``.
@@ -36,12 +32,9 @@ def manifest(
     ----------
     seconds : mapping
         Name of each job to its wall seconds.
-    stamped : iterable of str
-        Paths of the results whose provenance is listed.
     files : mapping
         Path of each published file to its SHA-256.
     """
-    stamps = {str(path): actual_hashes(path) for path in stamped}
     return {
         "scale": results.scale,
         "commit": results.commit,
@@ -50,10 +43,6 @@ def manifest(
         "versions": versions(),
         "machine": machine(),
         "data": [{key: card.get(key, "") for key in CARD} for card in results.cards],
-        "stamps": {
-            path: {key: stamp[key] for key in STAMP if key in stamp}
-            for path, stamp in sorted(stamps.items())
-        },
         "wall seconds": dict(seconds),
         "sha256": dict(sorted(files.items())),
     }

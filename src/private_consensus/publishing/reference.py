@@ -38,13 +38,11 @@ def publish(
     folder: str | Path,
     config: Mapping[str, Any],
     papers: Iterable[str],
-    stamped: Iterable[str] = (),
 ) -> None:
     """Write the reference results of a run, ``results/<scale>``, and replace earlier ones.
 
-    The provenance of the results ``stamped`` is written to the manifest. A run that cannot serve as
-    a reference, for example without one of the ``papers``, raises ``InvalidInput``, and nothing is
-    written.
+    A run that cannot serve as a reference, for example without one of the ``papers``, raises
+    ``InvalidInput``, and nothing is written.
     """
     run, folder = Path(run), Path(folder)
     require_citable(results, config, papers)
@@ -59,10 +57,8 @@ def publish(
         if results.comparison:
             shutil.copytree(results.comparison, new / "comparison")
         files = [path for path in new.rglob("*") if path.is_file()]
-        content = manifest(
-            results, config, seconds=wall_seconds(run / "logs"),
-            stamped=stamped, files=checksums(files, new),
-        )  # fmt: skip
+        seconds = wall_seconds(run / "logs")
+        content = manifest(results, config, seconds=seconds, files=checksums(files, new))
         write_json(new / "manifest.json", content)
         size = sum(path.stat().st_size for path in files)
         expected = f"at most {MAX_BYTES} bytes in all"

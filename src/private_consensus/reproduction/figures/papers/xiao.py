@@ -28,10 +28,9 @@ THOUSANDTHS = "datum.value == 0 ? '0' : format(1000 * datum.value, '.0f') + '×1
 """Vega expressions that format the labels of colour legends."""
 
 
-Positions = dict[int, complex]
-"""Position x + iy of each agent."""
-Messages = tuple[Positions, list[dict], list[tuple[float, float, str]]]
-"""Positions of agents, arrows between them, and texts at their positions x and y."""
+Row = dict[str, Any]
+Diagram = tuple[dict[int, complex], list[Row], list[Row]]
+"""Position x + iy of each agent, arrows between agents, and texts."""
 
 
 def xiao_fig1(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
@@ -68,22 +67,23 @@ def xiao_figA(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
     return finish(chart, figure["title"], numbers["source"][0], figure["conditions"])
 
 
-def _exchanged(nodes: pl.DataFrame) -> Messages:
-    """Return positions, arrows and texts of the direct exchange of shares."""
+def _exchanged(nodes: pl.DataFrame) -> Diagram:
+    """Return agents, arrows and texts of the direct exchange of shares."""
     at = {node: complex(x, y) for node, x, y in nodes.select("node", "x", "y").iter_rows()}
     arrows = [_arrow(at[i], at[j], f"s_{i}{j}") for i in at for j in at if i != j]
     texts = [
-        (1.12 * p.real, p.imag + math.copysign(0.42, p.imag),
-         f"x_{i} = {' + '.join(f's_{i}{j}' for j in at)}")
+        _text(1.12 * p.real, p.imag + math.copysign(0.42, p.imag),
+              f"x_{i} = {' + '.join(f's_{i}{j}' for j in at)}")
         for i, p in at.items()
     ]  # fmt: skip
     sums, values = (" + ".join(f"{name}_{i}" for i in at) for name in ("ŝ", "x"))
     broadcast = f"v_1 broadcasts ŝ_1 = {' + '.join(f's_{j}1' for j in at)}"
-    return at, arrows, [*texts, (0.0, -1.3, broadcast), (0.0, -1.55, f"{sums} = {values} (mod p)")]
+    texts += [_text(0.0, -1.3, broadcast), _text(0.0, -1.55, f"{sums} = {values} (mod p)")]
+    return at, arrows, texts
 
 
-def _relayed(nodes: pl.DataFrame) -> Messages:
-    """Return positions, arrows and texts of the exchange along a path of relaying agents."""
+def _relayed(nodes: pl.DataFrame) -> Diagram:
+    """Return agents, arrows and texts of the exchange along a path of relaying agents."""
     names = nodes["node"].to_list()
     step = 2.7 / (len(names) - 1)
     at = {i: complex(step * index - 1.35, 0.35) for index, i in enumerate(names)}
@@ -96,55 +96,52 @@ def _relayed(nodes: pl.DataFrame) -> Messages:
             passed = ", ".join(f"ε(s_{i}{j})" for i in origins for j in targets)
             arrows.append(_arrow(at[sender], at[receiver], passed))
     texts = [
-        (0.0, -0.75, "ε(s_ij): the share of v_i for v_j, by their common key"),
-        (0.0, -1.0, "who passes one on cannot read it"),
+        _text(0.0, -0.75, "ε(s_ij): the share of v_i for v_j, by their common key"),
+        _text(0.0, -1.0, "who passes one on cannot read it"),
     ]
     return at, arrows, texts
 
 
-def _arrow(begin: complex, end: complex, text: str) -> dict[str, Any]:
-    """Return the position and label of an arrow, on the left of the line between two agents."""
+def _text(x: float, y: float, text: str) -> Row:
+    return {"x": x, "y": y, "text": typeset(text)}
+
+
+def _arrow(begin: complex, end: complex, text: str) -> Row:
+    """Return the ends and the label of an arrow, on the left of the line between two agents."""
     length = abs(end - begin)
     along = (end - begin) / length
     aside = 1j * along
     tail = begin + 0.24 * along + ARROW_OFFSET * aside
     head = begin + (length - 0.27) * along + ARROW_OFFSET * aside
     label = begin + length / 2 * along + (ARROW_OFFSET + (0.2 if along.imag else 0.16)) * aside
-    return {"x": tail.real, "y": tail.imag, "x_end": head.real, "y_end": head.imag, "text": text,
-            "angle": math.degrees(math.atan2(along.real, along.imag)),
-            "label_x": label.real, "label_y": label.imag}  # fmt: skip
+    return {
+        "x": head.real, "y": head.imag, "x_tail": tail.real, "y_tail": tail.imag,
+        "angle": math.degrees(math.atan2(along.real, along.imag)),
+        "label": _text(label.real, label.imag, text),
+    }  # fmt: skip
 
 
-def _protocol(panel: Spec, at: Positions, arrows: list[dict], texts: list[tuple]) -> ChartType:
+def _protocol(
+    panel: Spec, at: dict[int, complex], arrows: list[Row], texts: list[Row]
+) -> ChartType:
     """Draw agents as circles, messages as arrows, and lines of text."""
+    scale = alt.Scale(domain=[-HALF_SIDE, HALF_SIDE], nice=False)
+    x, y = alt.X("x:Q", axis=None, scale=scale), alt.Y("y:Q", axis=None, scale=scale)
 
-    def chart(rows: list[dict]) -> Chart:
-        return Chart(pl.DataFrame(rows).with_columns(pl.col(pl.String).map_elements(typeset)))
+    def chart(rows: list[Row]) -> Chart:
+        return Chart(pl.DataFrame(rows)).encode(x, y)
 
-    def axes(x: str = "x", y: str = "y") -> dict[str, Any]:
-        scale = alt.Scale(domain=[-HALF_SIDE, HALF_SIDE], nice=False)
-        return {"x": alt.X(f"{x}:Q").axis(None).scale(scale),
-                "y": alt.Y(f"{y}:Q").axis(None).scale(scale)}  # fmt: skip
-
-    circles = chart([{"x": p.real, "y": p.imag, "node": f"v_{i}"} for i, p in at.items()])
-    lines = chart([{"x": x, "y": y, "text": text} for x, y, text in texts])
-    messages = chart(arrows)
+    heads = chart([{key: arrow[key] for key in arrow if key != "label"} for arrow in arrows])
+    agents = chart([_text(p.real, p.imag, f"v_{i}") for i, p in at.items()]).encode(text="text:N")
+    labels = chart([*(arrow["label"] for arrow in arrows), *texts]).encode(text="text:N")
     layers = [
-        messages.marked("rule", color=GREY, strokeWidth=1.5).encode(
-            **axes(), x2="x_end", y2="y_end"
-        ),
-        messages.marked(
-            "point", shape="triangle", filled=True, size=70, color=GREY, opacity=1.0
-        ).encode(**axes("x_end", "y_end"), angle=alt.Angle("angle:Q").scale(None)),
-        messages.marked("text", fontSize=12, color=INK).encode(
-            **axes("label_x", "label_y"), text="text:N"
-        ),
-        circles.marked("circle", size=900, color=OKABE_ITO[0], opacity=1.0).encode(**axes()),
-        circles.marked("text", color="white", fontSize=14, fontWeight="bold").encode(
-            **axes(), text="node:N"
-        ),
-        lines.marked("text", fontSize=12, color=INK).encode(**axes(), text="text:N"),
-    ]
+        heads.marked("rule", color=GREY, strokeWidth=1.5).encode(x2="x_tail", y2="y_tail"),
+        heads.marked("point", shape="triangle", filled=True, size=70, color=GREY, opacity=1.0)
+        .encode(alt.Angle("angle:Q", scale=None)),
+        labels.marked("text", fontSize=12, color=INK),
+        agents.marked("circle", size=900, color=OKABE_ITO[0], opacity=1.0),
+        agents.marked("text", color="white", fontSize=14, fontWeight="bold"),
+    ]  # fmt: skip
     return layered(layers, panel, *PROTOCOL)
 
 
