@@ -150,7 +150,8 @@ def run_folder(results: Results, tmp_path: Path) -> Path:
     folder = tmp_path / "made"
     (folder / "figures").mkdir(parents=True)
     contents = {"svg": DRAWING.encode(), "png": b"png", "pdf": b"pdf"}
-    numbers = pl.DataFrame({"x": [1.0, 2.0], "y": [0.5, 0.25], "runs": [20, 20],
+    y = [0.5, 0.25]
+    numbers = pl.DataFrame({"x": [1.0, 2.0], "y": y, "low": y, "high": y, "runs": [20, 20],
                             "interval": ["mean +- standard error"] * 2})  # fmt: skip
     for name, fact in results.facts.items():
         for kind, content in contents.items():

@@ -164,8 +164,6 @@ def paired(reference: pl.DataFrame, run: pl.DataFrame, name: str) -> pl.DataFram
 
 def _numbers(frame: pl.DataFrame, name: str) -> pl.DataFrame:
     value = "y" if "y" in frame.columns else "value"
-    if value not in frame.columns:
-        return pl.DataFrame(schema=dict.fromkeys(("label",), pl.String) | _FLOATS)
     keys = [column for column in frame.columns if column not in (*RESULT_COLUMNS, "source")]
     # Coordinates are rounded to ten digits in labels, so that rounding errors change no label.
     labels = [pl.format("{}={}", pl.lit(key), _label(frame, key).fill_null("")) for key in keys]
@@ -174,7 +172,7 @@ def _numbers(frame: pl.DataFrame, name: str) -> pl.DataFrame:
         label=label,
         y=pl.col(value).cast(pl.Float64),
         error=_error(frame),
-        runs=pl.col("runs").fill_null(0).cast(pl.Float64) if "runs" in frame.columns else 0.0,
+        runs=pl.col("runs").fill_null(0).cast(pl.Float64),
     )
     # Points with equal labels are distinguished by their order.
     occurrence = pl.col("label").cum_count().over("label")
@@ -183,9 +181,6 @@ def _numbers(frame: pl.DataFrame, name: str) -> pl.DataFrame:
         .then(pl.format("{} #{}", "label", occurrence))
         .otherwise("label")
     )
-
-
-_FLOATS = dict.fromkeys(("y", "error", "runs"), pl.Float64)
 
 
 def _label(frame: pl.DataFrame, key: str) -> pl.Expr:
@@ -198,8 +193,6 @@ def _error(frame: pl.DataFrame) -> pl.Expr:
     """Compute standard errors from the plotted intervals."""
     if "se" in frame.columns:
         return pl.col("se").fill_null(0.0).cast(pl.Float64)
-    if not {"low", "high", "interval", "runs"} <= set(frame.columns):
-        return pl.lit(0.0)
     width = pl.col("high").cast(pl.Float64) - pl.col("low").cast(pl.Float64)
     root = pl.max_horizontal(pl.col("runs").fill_null(1).cast(pl.Float64), 1.0).sqrt()
     kind = pl.col("interval").fill_null("")
