@@ -14,33 +14,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from private_consensus.common.arrays import (
-    require_array,
-    require_each,
-    require_finite,
-    require_shape,
-    tolerance_of,
-)
+from private_consensus.common import arrays
 from private_consensus.common.errors import arguments, require
 
-from .graphs import (
-    GRAPHS,
-    MIXINGS,
-    SMALL,
-    Edges,
-    diagonal,
-    laplacian,
-    matrix_of,
-    require_buildable,
-    require_connected,
-    second_eigenvalue,
-)
+from . import graphs
 from .parameters import require_allowed
 from .randomness import Streams
 
 SPARSE_BELOW = 0.125
 """Largest fraction of edges among all pairs of agents for which :func:`build` uses sparse matrices,
-in networks of more than SMALL agents."""
+in networks of more than :data:`.graphs.SMALL` agents."""
 _AXES = ("run", "from agent", "to agent")
 MAX_DENSE = 4096
 """Largest number of agents for which sparse matrices are converted to dense arrays."""
@@ -102,7 +85,8 @@ class Network:
         """
         import networkx as nx
 
-        require_allowed(MIXINGS[arguments.choice("mixing", mixing, MIXINGS)], parameters, "network")
+        arguments.choice("mixing", mixing, graphs.MIXINGS)
+        require_allowed(graphs.MIXINGS[mixing], parameters, "network")
         expected = "an undirected networkx.Graph; networkx.Graph(graph) converts other graphs"
         is_graph = isinstance(graph, nx.Graph)
         is_simple = is_graph and not (graph.is_multigraph() or graph.is_directed())
@@ -110,7 +94,7 @@ class Network:
         drop = "networkx.Graph(graph.edges) to drop them, or Network with a mixing matrix"
         require(not nx.is_weighted(graph), "graph", "edges with weights", drop)
         edges = np.array(nx.convert_node_labels_to_integers(graph).edges, dtype=int)
-        require_connected(len(graph), edges)
+        graphs.require_connected(len(graph), edges)
         return _network(len(graph), edges, mixing, parameters)
 
     @cached_property
@@ -178,13 +162,13 @@ class Network:
     @cached_property
     def consensus_rate(self) -> np.ndarray:
         """Largest absolute eigenvalue of the mixing matrix except the first; shape ([runs])."""
-        return self._of_graphs(second_eigenvalue, self._mixing)
+        return self._of_graphs(graphs.second_eigenvalue, self._mixing)
 
     @cached_property
     def algebraic_connectivity(self) -> np.ndarray:
         """Smallest non-zero eigenvalue of the Laplacian; shape ([runs])."""
         self.require_neighbours()
-        return np.linalg.eigvalsh(laplacian(self.adjacency))[..., 1]
+        return np.linalg.eigvalsh(graphs.laplacian(self.adjacency))[..., 1]
 
     @cached_property
     def closed_neighbourhoods(self) -> np.ndarray:
@@ -333,8 +317,8 @@ def _dense(matrices: Matrices) -> np.ndarray:
     agents = _listed(matrices)[0].shape[-1]
     expected = f"at most {MAX_DENSE}: the computation stores an agents x agents matrix"
     require(agents <= MAX_DENSE, "network.agents", agents, expected)
-    arrays = np.stack([matrix.toarray() for matrix in _listed(matrices)])
-    return arrays[0] if _is_shared(matrices) else arrays
+    stacked = np.stack([matrix.toarray() for matrix in _listed(matrices)])
+    return stacked[0] if _is_shared(matrices) else stacked
 
 
 def _product(matrices: Matrices, x: np.ndarray) -> np.ndarray:
@@ -358,32 +342,32 @@ def _diagonal_of(matrix: Any) -> np.ndarray:
 
 
 def _without_diagonal(matrix: Any) -> Any:
-    return matrix - diagonal(_diagonal_of(matrix), matrix)
+    return matrix - graphs.diagonal(_diagonal_of(matrix), matrix)
 
 
 def _require_matrices(adjacency: np.ndarray, mixing: np.ndarray) -> None:
     """Raise :class:`InvalidInput` unless the dense matrices are those of a network."""
     agents = ("run", "agent")
-    require_array("network.adjacency", adjacency, _AXES, optional=1, kinds="b")
+    arrays.require_array("network.adjacency", adjacency, _AXES, optional=1, kinds="b")
     square = (*adjacency.shape[:-1], adjacency.shape[-2])
-    require_shape("network.adjacency", adjacency, square, "a square matrix")
-    require_array("network.mixing", mixing, _AXES, optional=1)
-    require_shape("network.mixing", mixing, adjacency.shape, "the adjacency")
+    arrays.require_shape("network.adjacency", adjacency, square, "a square matrix")
+    arrays.require_array("network.mixing", mixing, _AXES, optional=1)
+    arrays.require_shape("network.mixing", mixing, adjacency.shape, "the adjacency")
     key, loops, reverse = "network.adjacency", _diagonal_of(adjacency), adjacency.swapaxes(-1, -2)
-    require_each(~loops, key, loops, agents, "no self-loop")
+    arrays.require_each(~loops, key, loops, agents, "no self-loop")
     expected = "an undirected graph; this graph is directed, without the reverse edge"
-    require_each(~adjacency | reverse, key, adjacency, _AXES, expected)
-    key, rounding, sums = "network.mixing", tolerance_of(mixing), mixing.sum(-1)
-    require_finite(key, mixing, _AXES)
+    arrays.require_each(~adjacency | reverse, key, adjacency, _AXES, expected)
+    key, rounding, sums = "network.mixing", arrays.tolerance_of(mixing), mixing.sum(-1)
+    arrays.require_finite(key, mixing, _AXES)
     is_symmetric = np.abs(mixing - mixing.swapaxes(-1, -2)) <= rounding
-    require_each(is_symmetric, key, mixing, _AXES, "a symmetric matrix")
+    arrays.require_each(is_symmetric, key, mixing, _AXES, "a symmetric matrix")
     is_one = np.abs(sums - 1.0) <= rounding * sums.shape[-1]
-    require_each(is_one, f"sum of row of {key}", sums, agents, "1")
+    arrays.require_each(is_one, f"sum of row of {key}", sums, agents, "1")
     weights, expected = _without_diagonal(mixing), "0, as these agents have no edge"
-    require_each((weights == 0) | adjacency, key, mixing, _AXES, expected)
-    require_each(weights >= 0, key, mixing, _AXES, "a weight >= 0 on an edge")
+    arrays.require_each((weights == 0) | adjacency, key, mixing, _AXES, expected)
+    arrays.require_each(weights >= 0, key, mixing, _AXES, "a weight >= 0 on an edge")
     for graph in _listed(adjacency):
-        require_connected(len(graph), np.argwhere(graph))
+        graphs.require_connected(len(graph), np.argwhere(graph))
 
 
 def require_same_agents(problem: Any, network: Any) -> None:
@@ -424,34 +408,29 @@ def build(
         For fewer than two agents (``single``: other than one), an unknown name, a missing or
         unknown parameter, or a graph that cannot be connected.
     """
-    require_buildable(name, agents, weights=weights, **parameters)
+    graphs.require_buildable(name, agents, weights=weights, **parameters)
     options = {"scale": parameters.pop("scale")} if "scale" in parameters else {}
-    return _network(
-        agents, GRAPHS[name](streams.generators("graph"), agents, **parameters), weights, options
-    )
+    edges = graphs.GRAPHS[name](streams.generators("graph"), agents, **parameters)
+    return _network(agents, edges, weights, options)
 
 
-def _network(agents: int, edges: Edges, weights: str, options: Mapping[str, Any]) -> Network:
+def _network(agents: int, edges: graphs.Edges, weights: str, options: Mapping[str, Any]) -> Network:
     """Return the network of the edges of one graph, or of the graph of each run."""
     adjacency = _adjacency(agents, edges)
-    mixing = _each(lambda graph: MIXINGS[weights](graph, **options), adjacency)
+    mixing = _each(lambda graph: graphs.MIXINGS[weights](graph, **options), adjacency)
     make = Network if isinstance(adjacency, np.ndarray) else Network.unchecked
     return make(adjacency, mixing)
 
 
-def _adjacency(agents: int, edges: Edges) -> Matrices:
+def _adjacency(agents: int, edges: graphs.Edges) -> Matrices:
     """Return adjacency matrices, which are sparse for many agents and few edges."""
     is_shared = isinstance(edges, np.ndarray)
     edges_of_runs = [edges] if is_shared else edges
-    if agents > SMALL:
-        graphs = tuple(matrix_of(agents, edges_of_run) for edges_of_run in edges_of_runs)
-        if max(graph.nnz for graph in graphs) < SPARSE_BELOW * agents**2:
-            return graphs[0] if is_shared else graphs
-    arrays = np.zeros((len(edges_of_runs), agents, agents), dtype=bool)
-    for array, edges_of_run in zip(arrays, edges_of_runs, strict=True):
-        i, j = np.reshape(edges_of_run, (-1, 2)).T
-        array[i, j] = array[j, i] = True
-    return arrays[0] if is_shared else arrays
+    matrices = tuple(graphs.matrix_of(agents, edges_of_run) for edges_of_run in edges_of_runs)
+    most_entries = max(matrix.nnz for matrix in matrices)
+    if agents <= graphs.SMALL or most_entries >= SPARSE_BELOW * agents**2:
+        matrices = np.stack([matrix.toarray().astype(bool) for matrix in matrices])
+    return matrices[0] if is_shared else matrices
 
 
 def default_parameters(name: str, agents: int) -> dict[str, int]:

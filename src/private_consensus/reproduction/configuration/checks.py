@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from private_consensus.common.errors import InvalidInput, Refused, arguments, require
 from private_consensus.common.fields import measure_text
-from private_consensus.core import algorithms, networks, problems, synthetic
+from private_consensus.core import algorithms, graphs, problems, synthetic
 from private_consensus.core.algorithms.base import Analysis
 from private_consensus.core.parameters import require_allowed
 from private_consensus.privacy import Budget
@@ -338,7 +338,7 @@ def require_horizon(horizon: Any) -> None:
 
 def _require_network(network: Mapping[str, Any]) -> None:
     arguments.whole("network.agents", network["agents"], 1, MAX_SIZES["agents"])
-    networks.require_buildable(**network)
+    graphs.require_buildable(**network)
 
 
 def _require_problem(algorithm: str, problem: Mapping[str, Any]) -> None:
