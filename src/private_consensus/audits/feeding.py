@@ -20,7 +20,7 @@ from private_consensus.core.networks import Network
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy.mechanisms import Mechanism, SecureSum, sizes_of
 
-from .network import SENDING
+from .network import RecordingNetwork
 
 Units = Callable[[str, int, np.ndarray], None]
 """Function of a mechanism, an iteration and an array [runs, *shape] of zeros, which it fills."""
@@ -148,25 +148,6 @@ class Feeding(Running):
         return value + change
 
 
-class FeedingNetwork:
-    """Network that passes sent values and received sums to a function."""
-
-    def __init__(self, network: Network, record: Callable[[Any, Any, bool], None]):
-        self._network, self._record = network, record
-
-    def __getattr__(self, name: str) -> Any:
-        method = getattr(self._network, name)
-        if name not in SENDING:
-            return method
-
-        def send(values: Any, *options: Any) -> Any:
-            received = method(values, *options)
-            self._record(values, received, name == "combine")
-            return received
-
-        return send
-
-
 def feed(
     algorithm: Algorithm, problem: Any, network: Network, horizon: int, count: int,
     units: Units | None = None, **options: Any,
@@ -208,8 +189,16 @@ def feed(
         if not any(np.array_equal(m.values, message.values) for m in same):
             view.messages.append(message)
 
+    def deliver(received: Any) -> Any:
+        name, values = sent[0]
+        record(values, received, name == "combine")
+        sent.clear()
+        return received
+
+    sent: list[tuple[str, Any]] = []
+    wire = RecordingNetwork(network, lambda *value: sent.append(value), deliver)
     handler.public = lambda output: record(output, output, True)
-    wire, release = FeedingNetwork(network, record), handler.function()
+    release = handler.function()
     with np.errstate(all="ignore"):
         state = algorithm.start(problem, wire, release)  # ty: ignore[invalid-argument-type]
         for t in range(1, horizon + 1):

@@ -218,10 +218,9 @@ class Observed:
         else:
             coalitions = [tuple(arguments.whole("members", v, 0) for v in members)]
             expected = f"agents 0 to {self.agents - 1}"
-            require(max(coalitions[0], default=0) < self.agents, "members", members, expected)
-            require(
-                bool(coalitions[0]) or kind not in (AGENT, SECURE), "members", members, expected
-            )
+            are_agents = max(coalitions[0], default=0) < self.agents
+            is_needed = kind in (AGENT, SECURE) and not coalitions[0]
+            require(are_agents and not is_needed, "members", members, expected)
         accounted = self._account(self.mechanisms.values(), self.horizon, delta)
         losses = [loss for c in coalitions for loss in self.losses(kind, c, delta)]
         return ObserverResult(kind, delta, accounted, tuple(losses), self.reason)

@@ -21,14 +21,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from private_consensus.common.errors import require
 from private_consensus.core.algorithms.base import Analysis
 from private_consensus.core.algorithms.dp_ci import DPCI
 from private_consensus.core.graphs import laplacian
 from private_consensus.core.networks import Network
-
-MAX_COORDINATES = 4096
-"""Maximum number of coordinates of all agents together; the covariance is a dense matrix."""
 
 DEVIATIONS = 2.0
 """Half the width of the band ``expected_low`` to ``expected_high``, in standard deviations."""
@@ -53,18 +49,7 @@ class DPCIMoments(DPCI, Analysis):
     )  # fmt: skip
 
     def start(self, problem: Any, network: Network, release: Any) -> Moments:
-        require(
-            network.shared,
-            "network.name",
-            "one graph per run",
-            "one graph for all runs: moments are those of one network",
-        )
         size = problem.n_agents * problem.dim
-        expected = (
-            f"at most {MAX_COORDINATES // problem.dim} agents with {problem.dim} coordinates each: "
-            "the covariance matrix of all coordinates has to fit into memory"
-        )
-        require(size <= MAX_COORDINATES, "network.agents", problem.n_agents, expected)
         error = (problem.initial - problem.theta).ravel()
         return Moments(
             np.tile(error, (release.settings, 1)), np.zeros((release.settings, size, size))

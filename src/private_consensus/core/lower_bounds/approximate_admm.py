@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import comb
 
-from private_consensus.common.errors import require
 from private_consensus.privacy import Release
 from private_consensus.privacy.releases import PrivacyProfile
 
@@ -36,10 +35,6 @@ class RandomCount(PrivacyProfile):
 
     mu: float
     probabilities: tuple[float, ...]
-
-    def __post_init__(self):
-        total = sum(self.probabilities)
-        require(abs(total - 1) < 1e-6, "probabilities", total, "probabilities with sum 1")
 
     def mu_if_sampled(self) -> float:
         r"""Return the :math:`\mu` of a single release, 0 if K is always 0."""
