@@ -119,22 +119,15 @@ def _runs_text(plan: Plan, claim: Claim, tests: Sequence[Test]) -> str:
 
     Tests of epsilon use the privacy of settings, which has no runs.
     """
-    private, measured = (
-        [
-            (series.experiment, series.method)
-            for test in tests
-            for series in test.all_series
-            if (test.kind == PRIVATE) == is_private
-        ]
-        for is_private in (True, False)
-    )
+    used = [(test.kind, series) for test in tests for series in test.all_series]
+    private = {series.experiment for kind, series in used if kind == PRIVATE}
+    measured = [(series.experiment, series.method) for kind, series in used if kind != PRIVATE]
     shown, counts = _run_counts(plan, plan.cells_of(claim.figure)), _run_counts(plan, measured)
-    experiments = {experiment for experiment, _ in private}
-    if {*experiments, *counts} <= shown.keys() or claim.untested or claim.untestable:
+    if {*private, *counts} <= shown.keys() or claim.untested or claim.untestable:
         return ""
     verb = "illustrated" if claim.theorems else "decided"
     sources = [f"{_runs(count)} of {name}" for name, count in counts.items()]
-    sources += [f"the privacy of {name}" for name in sorted(experiments)]
+    sources += [f"the privacy of {name}" for name in sorted(private)]
     in_figure = " or ".join(map(_runs, sorted(set(shown.values()))))
     return f"{verb} by {', '.join(sources)}; the figure shows {in_figure} of {', '.join(shown)}"
 

@@ -21,7 +21,7 @@ from private_consensus.core import algorithms, lower_bounds, problems
 
 from ..claims import Claim, differences
 from ..claims.schema import value_of
-from .checks import require_horizon, wrong_audits, wrong_references, wrong_settings
+from .checks import expected, require_horizon, wrong_audits, wrong_references, wrong_settings
 from .conditions import conditions_of, setting_of
 from .schema import (
     Audits,
@@ -223,18 +223,14 @@ def load(config: Mapping[str, Any], *folders: Path) -> Plan:
         With one line per invalid key.
     """
     checked = validate(Config, config)
+    paths = {p.stem: p for folder in reversed(folders) for p in folder.glob("papers/*.yaml")}
     papers, files, lines = {}, {}, []
     for key in checked.papers:
-        candidates = [folder / "papers" / f"{key}.yaml" for folder in folders]
-        file = next(filter(Path.exists, candidates), None)
-        if file is None:
-            available = sorted(
-                {path.stem for file in candidates for path in file.parent.glob("*.yaml")}
-            )
-            lines.append(f"papers: found {key!r}, expected one of {', '.join(available)}")
+        if key not in paths:
+            lines.append(expected("papers", key, sorted(paths)))
             continue
         try:
-            papers[key] = read_paper(file, files)
+            papers[key] = read_paper(paths[key], files)
             if papers[key].paper.key != key:
                 line = f"paper.key: found {papers[key].paper.key!r}, expected {key!r}"
                 lines.append(papers[key].located(line))
