@@ -86,7 +86,7 @@ def conditions_of(plan: Plan, figure: str) -> str:
     return "; ".join(filter(None, sections))
 
 
-def setting_of(plan: Plan, claim: Claim) -> str:
+def tested_conditions_of(plan: Plan, claim: Claim) -> str:
     """Describe the settings that the primary variant of a claim tests, in one line.
 
     An example is ``Adult; epsilon = 1, delta = 1e-05, N = 10; ring; T = 50``. The line names the

@@ -22,7 +22,7 @@ from private_consensus.core import algorithms, lower_bounds, problems
 from ..claims import Claim, differences
 from ..claims.schema import value_of
 from .checks import expected, require_horizon, wrong_audits, wrong_references, wrong_settings
-from .conditions import conditions_of, setting_of
+from .conditions import conditions_of, tested_conditions_of
 from .schema import (
     Audits,
     Config,
@@ -137,7 +137,7 @@ class Plan:
                 update={
                     "addition": not (claim.quotation and self.papers[paper].paper.number),
                     "differences": differences(claim, self.experiments, self.cell),
-                    "setting": setting_of(self, claim),
+                    "setting": tested_conditions_of(self, claim),
                 }
             )
             for name, claim in self.papers[paper].claims.items()
