@@ -728,3 +728,178 @@ def test_faults_at_outputs_far_from_0_are_named(kind, problem, verdict):
     ring = networks.build(Streams(0, (0,)), "ring", 4, weights="metropolis")
     result = audit_calibrated(kind(), data, ring, HORIZON, 1e-5, pairs=200)
     assert result.verdict == verdict, result
+
+
+def gradients(problem, z):
+    """Return the gradients of all records, [settings, runs, agents, records, dim]."""
+    margins = (problem.features @ z[..., None])[..., 0] * problem.labels
+    slopes = 1 / (1 + np.exp(np.clip(margins, -50, 50)))
+    return -(slopes * problem.labels)[..., None] * problem.features
+
+
+class BatchWithReplacement(GradientStep):
+    """A batch of 5 may contain a record several times, but is declared to contain it once."""
+
+    copies = 1
+
+    def change(self, problem):
+        return 2 * self.copies / 5
+
+    def step(self, state, problem, network, release, t):
+        def sampled(generator, shape):
+            return generator.integers(problem.records, size=shape)
+
+        rows = release.random("rows", sampled, (problem.n_agents, 5))
+        z = network.mix(state.x)
+        batch = np.take_along_axis(gradients(problem, z), rows[None, ..., None], -2)
+        return State(z - release("message", batch.mean(-2)))
+
+
+class CoveredReplacement(BatchWithReplacement):
+    copies = 5
+
+
+class TwoGradients(GradientStep):
+    """One query contains two gradients, with the sensitivity of one."""
+
+    factor = 1.0
+
+    def mechanisms(self, problem, network, horizon):
+        change = self.factor * problem.record_change("l2")
+        return {"message": Gaussian(change, self.sigma, shape=("agents", 2 * problem.dim))}
+
+    def step(self, state, problem, network, release, t):
+        z = network.mix(state.x)
+        both = [problem.gradient(z), problem.gradient(z - 0.5)]
+        sent = release("message", np.concatenate(both, axis=-1))
+        return State(z - sent[..., : problem.dim])
+
+
+class CoveredGradients(TwoGradients):
+    factor = 2**0.5
+
+
+class ClassWeights(GradientStep):
+    """Weights from private counts of labels: a label also changes the weights of all others."""
+
+    def change(self, problem):
+        return 4 / problem.records
+
+    def direction(self, problem, z, state, t):
+        is_positive = problem.labels > 0
+        fraction = is_positive.mean(-1, keepdims=True)
+        of_class = np.where(is_positive, fraction, 1 - fraction)
+        weights = np.minimum(0.5 / of_class, 2.0)
+        return (weights[..., None] * gradients(problem, z)).mean(-2)
+
+
+class ConstantWeights(GradientStep):
+    def change(self, problem):
+        return 4 / problem.records
+
+    def direction(self, problem, z, state, t):
+        weights = np.where(problem.labels > 0, 2.0, 1.0)
+        return (weights[..., None] * gradients(problem, z)).mean(-2)
+
+
+class MedianClipping(GradientStep):
+    """Clips records to the median of their norms, which one record moves by half the range."""
+
+    def change(self, problem):
+        return 1 / problem.records
+
+    def direction(self, problem, z, state, t):
+        of_records = gradients(problem, z)
+        norms = np.linalg.norm(of_records, axis=-1, keepdims=True)
+        threshold = self.threshold(norms)
+        return (of_records * np.minimum(1.0, threshold / np.maximum(norms, 1e-9))).mean(-2)
+
+    def threshold(self, norms):
+        return np.minimum(np.median(norms, axis=-2, keepdims=True), 0.5)
+
+
+class ConstantClipping(MedianClipping):
+    def threshold(self, norms):
+        return 0.5
+
+
+class SmallClass(GradientStep):
+    """An agent with few records of a class, which no mechanism covers, sends its last message."""
+
+    def step(self, state, problem, network, release, t):
+        after = super().step(state, problem, network, release, t)
+        return State(np.where(self.is_small(problem), state.x, after.x), after.kept)
+
+    def is_small(self, problem):
+        return np.sum(problem.labels > 0, axis=-1)[..., None] < 5
+
+
+class PublicSize(SmallClass):
+    def is_small(self, problem):
+        return problem.records < 5
+
+
+class MissingClass(SmallClass):
+    """All agents stop if any agent lacks a class."""
+
+    def is_small(self, problem):
+        return (np.abs(problem.labels.sum(-1)) == problem.records).any()
+
+
+class StepOfTheHub(GradientStep):
+    """The declaration covers the mean number of edges, but the query grows with this number."""
+
+    def factor(self, degrees):
+        return degrees.mean()
+
+    def mechanisms(self, problem, network, horizon):
+        change = self.factor(network.degrees) * problem.record_change("l2")
+        return {"message": Gaussian(change, self.sigma)}
+
+    def step(self, state, problem, network, release, t):
+        z = network.mix(state.x)
+        query = network.degrees[:, None] * problem.gradient(z)
+        return State(z - release("message", query))
+
+
+class StepPerAgent(StepOfTheHub):
+    def factor(self, degrees):
+        return degrees[:, None]
+
+
+class ClippedSum(GradientStep):
+    """Clips the sum over records, but declares the clipping of each record."""
+
+    def change(self, problem):
+        return 2 * 0.6 / problem.records
+
+    def direction(self, problem, z, state, t):
+        gradient = problem.gradient(z)
+        norm = np.linalg.norm(gradient, axis=-1, keepdims=True)
+        return gradient / np.maximum(1.0, norm / 0.6)
+
+
+@pytest.mark.parametrize(
+    ("kind", "verdict"),
+    [
+        (BatchWithReplacement, "understated"),
+        (CoveredReplacement, "not contradicted"),
+        (TwoGradients, "understated"),
+        (CoveredGradients, "not contradicted"),
+        (ClassWeights, "understated"),
+        (ConstantWeights, "not contradicted"),
+        (MedianClipping, "understated"),
+        (ConstantClipping, "not contradicted"),
+        (SmallClass, "leaks"),
+        (PublicSize, "not contradicted"),
+        (MissingClass, "leaks"),
+        (StepOfTheHub, "understated"),
+        (StepPerAgent, "not contradicted"),
+        (ClippedSum, "understated"),
+    ],
+)
+def test_faults_that_few_data_sets_show_are_named(kind, verdict):
+    data = PROBLEMS["logistic_regression"](4)
+    star = networks.build(Streams(0, (0,)), "star", 4, weights="metropolis")
+    result = audit_calibrated(kind(), data, star, HORIZON, 1e-5, pairs=100)
+    assert result.verdict == verdict, result

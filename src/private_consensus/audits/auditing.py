@@ -33,10 +33,10 @@ from .result import (
     UNDERSTATED,
     AuditResult,
 )
-from .search import Distant, Pair, Search, has_streams, streams_of
+from .search import Pair, Path, Search, has_series, streams_of
 from .workers import Worker, two_workers
 
-PAIRS, WORK, SMALL_DATA = (20, 200), 30_000, 1000
+PAIRS, WORK, SMALL_DATA = (20, 200), 25_000, 1000
 """Least and largest default number of pairs of data sets; the number of iterations of all agents in
 all pairs that decides between them, and the number of values of an agent above which it is smaller.
 """
@@ -200,8 +200,7 @@ def audit_calibrated(
     except Exception as error:
         text = f"{type(error).__name__}: {error} (mechanisms)"
         return AuditResult(NOT_EXECUTED, text, **facts)
-    of_series = has_streams(problem) or hasattr(problem, "neighbours")
-    if not of_series and algorithm.relation not in AUDITED:
+    if not has_series(problem) and algorithm.relation not in AUDITED:
         refusal = f"no pairs of data sets are proposed for the relation: {algorithm.relation}"
     try:
         require_own_streams(declared)
@@ -223,14 +222,15 @@ def audit_calibrated(
         return execution
 
     with two_workers(executed) as workers:
-        for number, pair in enumerate(search.pairs()):
+        for pair in search.pairs():
+            findings.pairs += 1
             try:
-                if isinstance(pair, Distant):
-                    findings.add_distant(pair, *_between(pair, number, workers, network.n_agents))
-                else:
+                if isinstance(pair, Path):
+                    count, findings.leak = _neighbours_on(pair, *workers, network.n_agents)
+                    pair = search.neighbours_on(pair, count)
+                if not findings.leak:
                     source = None if pair.agent in findings.attacked else pair.agent
-                    findings.add(pair, *_executions(pair, number, workers, source))
-                    search.reached(pair, max(findings.latest.values(), default=0.0))
+                    findings.add(*_executions(pair, search, *workers, source))
             except EOFError:
                 findings.error = "the process that executes the algorithm ended"
                 break
@@ -241,45 +241,69 @@ def audit_calibrated(
 
 
 def _executions(
-    pair: Pair, number: int, workers: tuple[Worker, Worker], source: int | None
-) -> tuple[Execution, Execution, Execution]:
-    """Return the recorded execution, its repetition, and its replay on the second data set."""
-    first, second = workers
-    recorded = first.call(number, pair.first, None, pair.push)
-    second.submit(number, pair.second, recorded.releases)
-    again = first.call(number, pair.first, recorded.releases, None, source)
-    return recorded, again, second.result()
+    pair: Pair, search: Search, first: Worker, second: Worker, source: int | None
+) -> tuple[Pair, Execution, Execution | None, Execution]:
+    """Return a pair, its recorded execution, its repetition, and its replay on the second data set.
 
-
-def _between(
-    pair: Distant, number: int, workers: tuple[Worker, Worker], agents: int
-) -> tuple[Execution, str]:
-    """Return the recorded execution, and a leak between two neighbouring data sets of a pair.
-
-    The outputs of all executions are those of the recorded one. If messages on both data sets
-    differ, so do those on two neighbouring data sets between them, which bisection finds.
+    An execution is repeated once per attacked agent.
     """
-    first, second = workers
-    count, records = int(np.prod(pair.shape)), pair.shape[1]
-    recorded = first.call(number, pair.between(0), None, pair.push)
+    recorded = first.call(pair.number, pair.first, None, pair.push)
+    of_batch = search.of_batch(pair, recorded.weights)
+    if of_batch is not pair:
+        pair = of_batch
+        recorded = first.call(pair.number, pair.first, None, pair.push)
+    second.submit(pair.number, pair.second, recorded.releases)
+    again = None
+    if source is not None:
+        again = first.call(pair.number, pair.first, recorded.releases, None, source)
+    return pair, recorded, again, second.result()
 
-    def replay(size: int) -> Execution:
-        execution = second.call(number, pair.between(size), recorded.releases)
+
+def _neighbours_on(path: Path, first: Worker, second: Worker, agents: int) -> tuple[int, str]:
+    """Return the place of the neighbours of a path that differ most, and a leak between them.
+
+    The outputs of all executions are those of the first data set. Bisection follows a leak if there
+    is one, else, for records of one agent, the larger change of a query per record.
+    """
+    recorded = first.call(path.number, path.between(0), None, path.push)
+
+    def replay(count: int) -> Execution:
+        execution = second.call(path.number, path.between(count), recorded.releases)
         execution.releases = recorded.releases
         return execution
 
-    equal, different = (0, recorded), (count, replay(count))
-    failure = recorded.refusal or recorded.error or (pair.push is not None and different[1].error)
-    if failure or not leak_between(recorded, different[1], slice(None), agents):
-        return recorded, ""
-    while different[0] - equal[0] > 1:
-        middle = (equal[0] + different[0]) // 2
-        execution = replay(middle)
-        if leak_between(recorded, execution, slice(None), agents):
-            different = middle, execution
+    low, high, last = 0, path.length, replay(path.length)
+    if recorded.refusal or recorded.error or (path.push is not None and last.error):
+        return 0, ""
+    executions = {low: recorded, high: last}
+
+    def leak(start: int, stop: int, agent: Any = slice(None)) -> str:
+        return leak_between(executions[start], executions[stop], agent, agents)
+
+    def change(start: int, stop: int) -> float:
+        """Return the largest change of a query per record, relative to its declared loss."""
+        ratios = [_ratios(executions[count]) for count in (start, stop)]
+        return float(np.max(np.abs(ratios[1] - ratios[0]), initial=0.0)) / (stop - start)
+
+    is_leak = bool(leak(low, high))
+    while high - low > 1:
+        middle = (low + high) // 2
+        if not is_leak and len(path.agents) > 1:
+            return middle, ""
+        executions[middle] = replay(middle)
+        if leak(low, middle):
+            high, is_leak = middle, True
+        elif is_leak or change(middle, high) > change(low, middle):
+            low = middle
         else:
-            equal = middle, execution
-    return recorded, leak_between(equal[1], different[1], equal[0] // records, agents)
+            high = middle
+    return low, leak(low, high, path.place(low)[0])
+
+
+def _ratios(execution: Execution) -> np.ndarray:
+    """Return the ratios of cost and declared loss of all releases; 0 without a replay."""
+    ratios = [np.ravel(cost / loss) for _, _, cost, loss in execution.costs if np.all(loss > 0)]
+    return np.concatenate(ratios) if ratios else np.zeros(1)
 
 
 def refused_declaration(declared: Mapping[str, Mechanism], horizon: int) -> str:
@@ -310,9 +334,10 @@ class _Findings:
         self.pairs = self.outputs = self.executed = 0
         self.attacked: set[int] = set()
 
-    def add(self, pair: Pair, recorded: Execution, again: Execution, replayed: Execution) -> None:
-        """Compare a recorded execution with its repetition and with its replay."""
-        self.pairs += 1
+    def add(
+        self, pair: Pair, recorded: Execution, again: Execution | None, replayed: Execution
+    ) -> None:
+        """Compare a recorded execution with its repetition, if any, and with its replay."""
         self.attacked.add(pair.agent)
         self.latest = {}
         failure = recorded.refusal or recorded.error or replayed.error
@@ -330,11 +355,8 @@ class _Findings:
             self.leak = recorded.leak
             return
         self.executed += 1
-        self.unsent = self.unsent or again.unsent
         self.outputs += len(recorded.events)
-        repeated = leak_between(recorded, again, None, self.agents)
-        moved, excess_of_own = costs_of(recorded, again, self.declared, None)
-        if repeated or excess_of_own.text or any(ratio > 1e-6 for ratio in moved.values()):
+        if again is not None and self.is_different(recorded, again):
             self.leak = (
                 "two executions on the same data differ although all mechanisms have the same "
                 "outputs: randomness or memory beside the handler"
@@ -351,11 +373,12 @@ class _Findings:
             self.reached[name] = max(self.reached.get(name, 0.0), ratio)
         self.excess = max(self.excess, excess, key=lambda excess: excess.ratio)
 
-    def add_distant(self, pair: Distant, recorded: Execution, leak: str) -> None:
-        """Add the leak between two distant data sets, if any."""
-        self.pairs += 1
-        self.executed += not (recorded.refusal or recorded.error)
-        self.leak = f"{leak} ({pair.text})" if leak else ""
+    def is_different(self, recorded: Execution, again: Execution) -> bool:
+        """Return True if an execution differs from its repetition on the same data."""
+        self.unsent = self.unsent or again.unsent
+        moved, excess = costs_of(recorded, again, self.declared, None)
+        repeated = leak_between(recorded, again, None, self.agents)
+        return bool(repeated or excess.text) or any(ratio > 1e-6 for ratio in moved.values())
 
     def result(self, horizon: int, facts: dict[str, Any]) -> AuditResult:
         """Return the result with the verdict of the strongest finding."""

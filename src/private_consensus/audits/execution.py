@@ -13,6 +13,7 @@ from private_consensus.core.algorithms.base import INTERNAL, Algorithm, Internal
 from private_consensus.core.handlers import Leak, Recording, Replaying, Running
 from private_consensus.core.networks import Network
 from private_consensus.core.randomness import Streams
+from private_consensus.privacy.mechanism_sampled import Batch, OnBatches
 from private_consensus.privacy.mechanisms import (
     CancellingLinks,
     Mechanism,
@@ -60,6 +61,8 @@ class Execution:
         Reason why the execution ended early; empty if it did not.
     unsent : str
         Sentence on a state that depends on another agent without a message; empty if none does.
+    weights : ndarray, shape (agents, records), optional
+        Largest weight of each record in a batch that random numbers select.
     """
 
     declaration: Any = None
@@ -70,6 +73,7 @@ class Execution:
     refusal: str = ""
     error: str = ""
     unsent: str = ""
+    weights: np.ndarray | None = None
 
 
 def checked_query(name: str, t: int, query: Any) -> None:
@@ -140,6 +144,8 @@ def execute(
             handler = Replaying(*arguments, releases=releases)
             result.costs = handler.costs
         run_recorded(algorithm, problem, network, horizon, handler, result.events)
+        if isinstance(handler, AuditRecording):
+            result.weights = batch_weights(handler.selections, problem)
         if isinstance(handler, Replaying) and next(handler.recorded, None) is not None:
             raise Leak("an execution has fewer releases on one data set than on the other")
     except Leak as leak:
@@ -166,6 +172,17 @@ class AuditRecording(Recording):
     def __init__(self, *args: Any, push: Push | None = None):
         super().__init__(*args)
         self.push = push
+        self.selections: list[Any] = []
+
+    def draw(self, key, make):
+        value = super().draw(key, make)
+        purpose, name = key
+        mechanism = self.mechanisms.get(name)
+        if isinstance(mechanism, OnBatches) and purpose == "noise":
+            self.selections.append(mechanism.public(value))
+        elif purpose != "noise" and isinstance(value, np.ndarray):
+            self.selections.append(value)
+        return value
 
     def prepare(self, name):
         mechanism, unit = super().prepare(name)
@@ -180,8 +197,9 @@ class AuditRecording(Recording):
             # The noise of a sender cancels, so that its receivers need different signs.
             signs = (-1.0) ** np.arange(unit.shape[-2])
             unit = unit + signs[:, None] * push[:, None]
-        elif isinstance(unit, np.ndarray) and unit.shape[-1] == push.shape[-1]:
-            unit = unit + push
+        elif isinstance(unit, np.ndarray):
+            # A query may contain several vectors, one after the other.
+            unit = unit + np.take(push, np.arange(unit.shape[-1]) % push.shape[-1], axis=-1)
         self.latest["noise", name] = unit
         return mechanism, unit
 
@@ -193,6 +211,41 @@ class AuditRecording(Recording):
             check_shape(name, self.t, query, (len(self.horizon), len(self.streams.runs), *shape))
             check_resolution(name, self.t, query, mechanism.at(mechanism.scale, self.t))
         return super().release(name, query, where)
+
+
+def batch_weights(selections: list[Any], problem: Any) -> np.ndarray | None:
+    """Return the largest weight of each record in a sampled batch, [agents, records].
+
+    Parameters
+    ----------
+    selections : list of Batch or ndarray
+        Batches, and random numbers: indices of records, or uniform numbers that become indices.
+    problem : Problem
+        Data set.
+
+    Returns
+    -------
+    ndarray or None
+        None if all weights of each agent are equal.
+    """
+    agents, records = problem.n_agents, getattr(problem, "records", 0)
+    weights = np.zeros((agents, records))
+    for selection in selections:
+        if isinstance(selection, Batch):
+            sizes, rows = selection.sizes[0, 0], problem.rows_of(0)
+            for agent, size in enumerate(sizes):
+                is_used = np.isin(rows[agent], selection.rows[0, agent, :size])
+                weights[agent] = np.maximum(weights[agent], is_used / max(size, 1))
+            continue
+        numbers = selection[0]
+        if numbers.dtype.kind == "f":
+            numbers = np.floor(numbers * records)
+        if not numbers.size or numbers.min() < 0 or numbers.max() >= records:
+            continue
+        of_agents = numbers if numbers.shape[:1] == (agents,) else [numbers] * agents
+        counts = [np.bincount(np.ravel(n).astype(int), minlength=records) for n in of_agents]
+        weights = np.maximum(weights, counts)
+    return weights if records and np.ptp(weights, axis=1).any() else None
 
 
 def run_recorded(

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterator
 from inspect import signature
-from itertools import chain, cycle, repeat
+from itertools import count, cycle
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from private_consensus.core.networks import Network
 from private_consensus.core.randomness import Streams
-from private_consensus.privacy.mechanism_sampled import OnBatches
 
 from .universes import STYLES, Background, Record, Universe, module_of, selected
 
 KINDS = (
-    "records", "attracted", "far", "climbed", "records", "distant", "far", "climbed",
+    "records", "attracted", "far", "climbed", "records", "path", "far", "climbed", "path",
 )  # fmt: skip
 """Kinds of pairs in turn: extreme or random records; opposite records, next to records of the agent
 that move its model; opposite records, at outputs far from 0; the best pair so far with moved
-records; two data sets that differ in all records."""
+records; two neighbours on a path between data sets that differ in many records."""
+ENDS = "own", "equal", "empty", "halves", "random"
+"""Kinds of background at the second end of a path."""
 FAR_MODEL, SMALL_ANGLE = 1e3, 0.05
 """Norm of models at which gradients have their largest norms, and half the angle between two rows
 of nearly opposite gradients."""
+MARGIN = 5.0
+"""Product of a model and a row at which a gradient is close to its largest norm."""
 LARGEST_ANGLE = 0.8
 """Half the largest angle between two rows whose gradients the agent's other records make large."""
 
@@ -44,46 +48,8 @@ class Push(NamedTuple):
         return sign * self.vectors
 
 
-class Pair(NamedTuple):
-    """Two neighbouring data sets, the attacked agent, and their description.
-
-    ``row`` is the index of the replaced record among those that sampled batches contain.
-    """
-
-    first: Any
-    second: Any
-    agent: int
-    text: str
-    row: int | None = None
-    proposal: Any = None
-    push: Push | None = None
-
-
-class Distant(NamedTuple):
-    """Two data sets that differ in all records, and those between them.
-
-    With equal outputs of all mechanisms, no observer may distinguish any two data sets.
-    """
-
-    universe: Universe
-    first: Background
-    second: Background
-    text: str
-    push: Push | None = None
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Numbers of agents and of records per agent."""
-        return self.first[0].shape[:2]
-
-    def between(self, count: int) -> Any:
-        """Return the problem with the first records of the second data set, else of the first."""
-        index = np.arange(np.prod(self.shape)).reshape(self.shape)
-        return self.universe.problem_of(selected(index < count, self.second, self.first))
-
-
 class Proposal(NamedTuple):
-    """Background, the two records, the attacked agent and the index of its record."""
+    """Background, two records, and the agent and the index of the record that they replace."""
 
     background: Background
     first: Record
@@ -91,11 +57,73 @@ class Proposal(NamedTuple):
     agent: int
     index: int
     text: str
+    push: Push | None = None
 
 
-def has_streams(problem: Any) -> bool:
-    """Return True if the private data of a problem are streams, which it returns by iteration."""
-    return hasattr(problem, "data")
+class Pair(NamedTuple):
+    """Two neighbouring data sets, the attacked agent, and their description.
+
+    ``number`` selects the noise. ``row`` is the index of the replaced record among those that
+    sampled batches contain.
+    """
+
+    first: Any
+    second: Any
+    agent: int
+    text: str
+    number: int
+    row: int | None = None
+    proposal: Proposal | None = None
+
+    @property
+    def push(self) -> Push | None:
+        """Vectors that are added to the noise."""
+        return self.proposal and self.proposal.push
+
+
+class Path(NamedTuple):
+    """Data sets between two data sets that differ in the records of one agent, or of all agents.
+
+    With equal outputs of all mechanisms, no observer may distinguish any two of them.
+    """
+
+    universe: Universe
+    first: Background
+    second: Background
+    agents: range
+    text: str
+    number: int
+    push: Push | None = None
+
+    @property
+    def records(self) -> int:
+        """Number of records per agent."""
+        return self.first[-1].shape[1]
+
+    @property
+    def length(self) -> int:
+        """Number of records that differ."""
+        return len(self.agents) * self.records
+
+    def background(self, count: int) -> Background:
+        """Return the first records of the second data set, followed by those of the first."""
+        shape = self.first[-1].shape[:2]
+        order = np.arange(np.prod(shape)).reshape(shape) - self.agents.start * self.records
+        return selected(order < count, self.second, self.first)
+
+    def between(self, count: int) -> Any:
+        """Return the problem with the records of :meth:`background`."""
+        return self.universe.problem_of(self.background(count))
+
+    def place(self, count: int) -> tuple[int, int]:
+        """Return the agent and the index of the record that is replaced next."""
+        agent, index = divmod(count, self.records)
+        return self.agents[agent], index
+
+
+def has_series(problem: Any) -> bool:
+    """Return True if a problem states its neighbours, or returns streams of data by iteration."""
+    return hasattr(problem, "data") or hasattr(problem, "neighbours")
 
 
 def streams_of(seed: int, number: int) -> Streams:
@@ -136,193 +164,224 @@ class Search:
         seed: int,
     ):
         self.algorithm, self.problem, self.network = algorithm, problem, network
-        self.horizon, self.count, self.seed = horizon, pairs, seed
-        declared = algorithm.mechanisms(problem, network, horizon)
-        self.sampled = [m for m in declared.values() if isinstance(m, OnBatches)]
+        self.horizon, self.count = horizon, pairs
         self.rng = np.random.default_rng([seed, 0xA0D17])
-        self.best: tuple[float, Proposal] | None = None
+        self.best: tuple[float, Proposal, int] | None = None
+        self.universe: Any = None
+        if not has_series(problem):
+            self.universe = module_of(problem).UNIVERSE(problem)
 
-    def pairs(self) -> Iterator[Pair | Distant]:
+    def pairs(self) -> Iterator[Pair | Path]:
         """Yield the pairs; the loss of each is reported to :meth:`reached` before the next."""
-        if has_streams(self.problem):
-            change = float(self.algorithm.largest_change)
-            moved = module_of(self.problem).measurements(
-                self.problem, change, self.algorithm.relation.unit, self.rng, self.horizon
-            )
-            for _ in range(self.count):
-                yield Pair(*next(moved))
+        if self.universe is None:
+            yield from self._stated() if hasattr(self.problem, "neighbours") else self._measured()
             return
-        universe = self.universe()
-        if universe is None:
-            yield from self._stated()
-            return
-        proposals = self._proposals(universe)
+        agents, turns = self._agents(), defaultdict(count)
+        extremes = cycle(self.universe.extremes())
+        styles = (str(style) for _ in count() for style in self.rng.permutation(list(STYLES)))
         for number in range(self.count):
-            turn, place = divmod(number, len(KINDS))
-            pair = self._of_kind(KINDS[place], 2 * turn + place // 4, universe, proposals)
-            if self.sampled and isinstance(pair, Pair) and number % 2 == 0:
-                agent, index = self._in_batch(number)
-                proposal = pair.proposal._replace(agent=agent, index=index)
-                pair = self._pair(universe, proposal)._replace(push=pair.push)
-            yield pair
-
-    def universe(self) -> Universe | None:
-        """Return the records that a guarantee covers; None for streams, or stated neighbours."""
-        if has_streams(self.problem) or hasattr(self.problem, "neighbours"):
-            return None
-        return module_of(self.problem).UNIVERSE(self.problem)
+            kind = KINDS[number % len(KINDS)]
+            turn = next(turns[kind])
+            if kind == "path":
+                yield self._path(next(agents), turn, number)
+            elif kind == "climbed" and self.best is not None:
+                _, proposal, noise = self.best
+                yield self._pair(self._climbed(proposal), noise)
+            else:
+                is_random = next(turns["proposal"]) % 3 == 2
+                records = self._random_records() if is_random else next(extremes)
+                text = "random records" if is_random else "extreme records"
+                proposal = self._proposal(records, text, next(agents), next(styles))
+                yield self._pair(self._of_kind(kind, turn, proposal), number)
 
     def ends(self) -> Iterator[tuple[Any, Any, str]]:
         """Yield pairs of data sets, which differ in all records if possible, and their texts."""
-        universe = self.universe()
-        if universe is None:
+        if self.universe is None:
             yield from ((pair.first, pair.second, pair.text) for pair in self.neighbours())
             return
         for number in range(self.count):
-            pair = self._distant(universe, number)
-            yield pair.between(0), pair.between(int(np.prod(pair.shape))), pair.text
+            path = self._path(None, number, number)
+            yield path.between(0), path.between(path.length), path.text
 
     def neighbours(self) -> Iterator[Pair]:
         """Yield the pairs of neighbouring data sets."""
         return (pair for pair in self.pairs() if isinstance(pair, Pair))
 
-    def _of_kind(
-        self, kind: str, number: int, universe: Universe, proposals: Iterator[Proposal]
-    ) -> Pair | Distant:
-        if kind == "distant":
-            return self._distant(universe, number // 2)
-        if kind == "climbed" and self.best is not None:
-            return self._pair(universe, self._climbed(universe, self.best[1]))
-        if kind == "far" and (opposites := universe.opposites(SMALL_ANGLE)):
-            return self._far_pair(universe, next(proposals), opposites, number)
-        if kind == "attracted" and universe.opposites(SMALL_ANGLE):
-            return self._pair(universe, self._attracted(universe, next(proposals), number // 2))
-        return self._pair(universe, next(proposals))
+    def reached(self, pair: Pair, ratio: float) -> None:
+        """Report the ratio of cost and declared loss that a pair reached."""
+        if pair.proposal is not None and (self.best is None or ratio > self.best[0]):
+            self.best = ratio, pair.proposal, pair.number
 
-    def _in_batch(self, number: int) -> tuple[int, int]:
-        """Return the agent and the index of a record of the smallest batch that a pair samples."""
-        mechanism, *_ = self.sampled
-        units = mechanism.units(self.problem, streams_of(self.seed, number))
-        used = [mechanism.public(next(units)) for _ in range(max(1, self.horizon - 1))]
-        sizes = np.stack([batch.sizes[0, 0] for batch in used])
-        t, agent = np.unravel_index(np.where(sizes > 0, sizes, np.inf).argmin(), sizes.shape)
-        is_first = self.problem.rows_of(0)[agent] == used[t].rows[0, agent, 0]
-        return int(agent), int(is_first.argmax())
+    def neighbours_on(self, path: Path, count: int) -> Pair:
+        """Return the neighbouring data sets of a path before and after a replaced record."""
+        agent, index = path.place(count)
+        first, second = (
+            tuple(array[agent, index] for array in end) for end in (path.first, path.second)
+        )
+        background = path.background(count)
+        proposal = Proposal(background, first, second, agent, index, path.text, path.push)
+        return self._pair(proposal, path.number)
 
-    def _pair(self, universe: Universe, proposal: Proposal) -> Pair:
-        agent, index = proposal.agent, proposal.index
+    def of_batch(self, pair: Pair, weights: np.ndarray | None) -> Pair:
+        """Return the pair whose replaced record has the largest weight in a sampled batch.
+
+        One of four pairs remains as it is, since a query may depend on records outside of a batch.
+        """
+        if weights is None or pair.proposal is None or pair.number % 4 == 1:
+            return pair
+        largest = weights.max(1)
+        agent = pair.agent if largest[pair.agent] == largest.max() else int(largest.argmax())
+        index = int(weights[agent].argmax())
+        return self._pair(pair.proposal._replace(agent=agent, index=index), pair.number)
+
+    def _pair(self, proposal: Proposal, number: int) -> Pair:
+        universe, agent, index = self.universe, proposal.agent, proposal.index
         first, second = (
             universe.problem_of(
-                universe.replaced(
-                    self._background(universe, proposal, record), record, agent, index
-                )
+                universe.replaced(self._background(proposal, record), record, agent, index)
             )
             for record in (proposal.first, proposal.second)
         )
         row = None
         if self.algorithm.relation.unit == "record" and hasattr(first, "rows_of"):
             row = int(first.rows_of(0)[agent, index])
-        return Pair(first, second, agent, proposal.text, row, proposal)
+        return Pair(first, second, agent, proposal.text, number, row, proposal)
 
-    def _far_pair(
-        self, universe: Universe, proposal: Proposal, opposites: list, number: int
-    ) -> Pair:
-        """Return opposite records at models that are far from 0."""
-        opposite = opposites[number % len(opposites)]
-        text = f"opposite records of agent {proposal.agent}, outputs far from 0"
-        proposal = proposal._replace(first=opposite.first, second=opposite.second, text=text)
-        vector = FAR_MODEL * opposite.direction
-        push = self._push(universe, vector, proposal.agent, number)
-        return self._pair(universe, proposal)._replace(push=push)
-
-    def _push(self, universe: Universe, vector: np.ndarray, agent: int, number: int) -> Push:
-        """Return a vector of all agents, with the signs of a number."""
-        signs = np.full(universe.n_agents, (-1.0) ** (number + number // 2))
-        if number // 2 % 2:
-            # With opposite signs, mixing changes the models of all agents.
-            signs[np.arange(len(signs)) != agent] *= -1
-        return Push(signs[:, None] * vector, number % 3 != 2)
-
-    def _attracted(self, universe: Universe, proposal: Proposal, number: int) -> Proposal:
-        """Return opposite records, next to records of the agent that attract its model."""
-        opposites = universe.opposites(float(self.rng.uniform(SMALL_ANGLE, LARGEST_ANGLE)))
-        opposite = opposites[number % len(opposites)]
-        text = f"opposite records of agent {proposal.agent} next to records that attract its model"
-        return proposal._replace(
-            background=universe.copies(opposite.attracting),
-            first=opposite.first, second=opposite.second, text=text,
-        )  # fmt: skip
-
-    def _distant(self, universe: Universe, number: int) -> Distant:
-        """Return two data sets that differ in all records; in every second one, at far outputs."""
-        agent = int(self.rng.integers(universe.n_agents))
-        extremes, opposites = universe.extremes(), universe.opposites(SMALL_ANGLE)
-        records, push = extremes[number // 2 % len(extremes)], None
-        if number % 2 and opposites:
-            opposite = opposites[number // 2 % len(opposites)]
-            records = opposite.attracting, opposite.second
-            size = FAR_MODEL ** float(self.rng.random())
-            push = self._push(universe, size * opposite.direction, agent, number // 2)
-        style = str(self.rng.choice(("empty", "opposed", "own", "random")))
-        styles = ("equal", style) if number // 4 % 2 else (style, "equal")
-        first, second = (universe.background(style, records, agent, self.rng) for style in styles)
-        text = f"between equal and {style} records of all agents"
-        return Distant(universe, first, second, text, push)
-
-    def _background(self, universe: Universe, proposal: Proposal, record: Record) -> Background:
+    def _background(self, proposal: Proposal, record: Record) -> Background:
         """Return the background; if all records of an agent may change, they are copies of one."""
         if self.algorithm.relation.unit != "agent":
             return proposal.background
-        agents = np.arange(universe.n_agents)[:, None]
-        return selected(agents == proposal.agent, universe.copies(record), proposal.background)
+        agents = np.arange(self.universe.n_agents)[:, None]
+        copies = self.universe.copies(record)
+        return selected(agents == proposal.agent, copies, proposal.background)
 
-    def reached(self, pair: Pair, ratio: float) -> None:
-        """Report the ratio of cost and declared loss that a pair reached."""
-        if pair.proposal is not None and (self.best is None or ratio > self.best[0]):
-            self.best = ratio, pair.proposal
-
-    def _stated(self) -> Iterator[Pair]:
-        """Yield the pairs that the problem states by a method ``neighbours``."""
-        stated = self.problem.neighbours
-        for number in range(self.count):
-            agent = number % self.network.n_agents
-            options = {"agent": agent} if "agent" in signature(stated).parameters else {}
-            if number >= self.network.n_agents or (not options and number):
-                return
-            for (first, second), _ in stated(self.network, **options):
-                for pair in ((first, second), (second, first)):
-                    yield Pair(*pair, agent if options else 0, "neighbours that the problem states")
-
-    def _proposals(self, universe: Universe) -> Iterator[Proposal]:
-        """Yield proposals without end: every agent, every style, extreme and random records."""
-        rng, extremes = self.rng, cycle(universe.extremes())
-        order = np.arange(universe.n_agents)
-        agents = chain(order, (agent for _ in repeat(None) for agent in rng.permutation(order)))
-        styles = (str(style) for _ in repeat(None) for style in rng.permutation(STYLES))
-        number = 0
+    def _agents(self) -> Iterator[int]:
+        """Yield every agent, then more often those with unusual numbers of edges or records."""
+        yield from range(self.universe.n_agents)
+        sizes = np.array([self.network.degrees, self.universe.counts])
+        unusual = {int(i) for row in sizes if np.ptp(row) for i in (row.argmax(), row.argmin())}
         while True:
-            if number % 3 == 2:
-                records, text = (universe.record(rng), universe.record(rng)), "random records"
-            else:
-                records, text = next(extremes), "extreme records"
-            if rng.random() < 0.5:
-                records = records[::-1]
-            agent, style = int(next(agents)), next(styles)
-            index = int(rng.integers(universe.counts[agent])) if number % 2 else 0
-            background = universe.background(style, records, agent, rng)
-            described = f"{text} of agent {agent}, {style} other records"
-            yield Proposal(background, *records, agent, index, described)
-            number += 1
+            for agent in self.rng.permutation(self.universe.n_agents):
+                yield int(agent)
+                if unusual and self.rng.random() < 0.5:
+                    yield int(self.rng.choice(sorted(unusual)))
 
-    def _climbed(self, universe: Universe, proposal: Proposal) -> Proposal:
-        """Return the best proposal so far with moved records or a moved background."""
-        rng, size = self.rng, float(10.0 ** self.rng.uniform(-2, 0))
-        choice = rng.integers(3)
+    def _random_records(self) -> tuple[Record, Record]:
+        return self.universe.record(self.rng), self.universe.record(self.rng)
+
+    def _proposal(
+        self, records: tuple[Record, Record], text: str, agent: int, style: str
+    ) -> Proposal:
+        rng, universe = self.rng, self.universe
+        if rng.random() < 0.5:
+            records = records[::-1]
+        index = int(rng.integers(universe.counts[agent])) if rng.random() < 0.5 else 0
+        background = universe.background(style, records, agent, rng)
+        text = f"{text} of agent {agent}, {style} other records"
+        return Proposal(background, *records, agent, index, text)
+
+    def _of_kind(self, kind: str, turn: int, proposal: Proposal) -> Proposal:
+        """Return the proposal with opposite records, if the problem has them."""
+        universe, agent, is_far = self.universe, proposal.agent, kind == "far"
+        size = FAR_MODEL ** float(self.rng.uniform(1 / 3, 1)) if turn % 2 else FAR_MODEL
+        angle = self.rng.uniform(SMALL_ANGLE, LARGEST_ANGLE)
+        if is_far:
+            angle = max(SMALL_ANGLE, MARGIN / size)
+        opposites = universe.opposites(angle)
+        if kind not in ("attracted", "far") or not opposites:
+            return proposal
+        first, second, direction, attracting = opposites[turn % len(opposites)]
+        proposal = proposal._replace(first=first, second=second)
+        if not is_far:
+            text = f"opposite records of agent {agent} next to records that attract its model"
+            return proposal._replace(background=universe.copies(attracting), text=text)
+        text = f"opposite records of agent {agent}, outputs far from 0"
+        push = self._push(size * direction, agent, turn)
+        if style := ("", "mixed", "halves", "empty", "mixed")[turn % 5]:
+            # The gradients of the other records are large, 0, or have the sum 0.
+            far = [pair for pair in opposites if pair.direction is direction]
+            records = far[self.rng.integers(len(far))][:2]
+            background = universe.background(style, records, agent, self.rng)
+            proposal = proposal._replace(background=background)
+        return proposal._replace(text=text, push=push)
+
+    def _push(self, vector: np.ndarray, agent: int, turn: int) -> Push:
+        """Return a vector of all agents, with the signs of a turn."""
+        signs = np.full(self.universe.n_agents, (-1.0) ** (turn + turn // 2))
+        if turn // 2 % 2:
+            # With opposite signs, mixing changes the models of all agents.
+            signs[np.arange(len(signs)) != agent] *= -1
+        return Push(signs[:, None] * vector, turn % 3 != 2)
+
+    def _path(self, agent: int | None, turn: int, number: int) -> Path:
+        """Return a path between two data sets; in every second turn, at outputs far from 0.
+
+        In two of four turns, all agents change their records, else one agent.
+        """
+        universe, rng = self.universe, self.rng
+        extremes, opposites = universe.extremes(), universe.opposites(SMALL_ANGLE)
+        records, push = extremes[turn // 2 % len(extremes)], None
+        every = agent is None or turn % 4 in (0, 3)
+        agent = int(rng.integers(universe.n_agents)) if agent is None else agent
+        if turn % 2 and opposites:
+            opposite = opposites[turn // 2 % len(opposites)]
+            records = opposite.attracting if every else opposite.first, opposite.second
+            size = FAR_MODEL ** float(rng.random()) if every else FAR_MODEL
+            push = self._push(size * opposite.direction, agent, turn // 2)
+        style = ENDS[turn % len(ENDS)]
+        ends = [("equal", records), (style, records[::-1])]
+        if rng.random() < 0.5:
+            ends.reverse()
+        first, second = (universe.background(*end, agent, rng) for end in ends)
+        owner = "all agents"
+        if not every:
+            owner = f"agent {agent}"
+            is_own = np.arange(universe.n_agents)[:, None] == agent
+            environment = universe.background(str(rng.choice(ENDS)), records, agent, rng)
+            first, second = (selected(is_own, end, environment) for end in (first, second))
+        agents = range(universe.n_agents) if every else range(agent, agent + 1)
+        text = f"between equal and {style} records of {owner}"
+        return Path(universe, first, second, agents, text, number, push)
+
+    def _climbed(self, proposal: Proposal) -> Proposal:
+        """Return the best proposal so far with moved records or a changed background."""
+        rng, universe, agent = self.rng, self.universe, proposal.agent
+        size = float(10.0 ** rng.uniform(-2, 0))
+        choice = rng.integers(4)
+        background = proposal.background
         if choice == 0:
             proposal = proposal._replace(first=universe.moved(proposal.first, size, rng))
         elif choice == 1:
             proposal = proposal._replace(second=universe.moved(proposal.second, size, rng))
+        elif choice == 2:
+            background = universe.shortened(background, 1.0 - 0.5 * size)
         else:
-            background = universe.shortened(proposal.background, 1.0 - 0.5 * size)
-            proposal = proposal._replace(background=background)
-        return proposal._replace(text=f"records of agent {proposal.agent} by local search")
+            # Some records of the agent become copies of another record.
+            pairs = [*universe.extremes(), *universe.opposites(SMALL_ANGLE)]
+            record = pairs[rng.integers(len(pairs))][rng.integers(2)]
+            is_changed = np.zeros(background[-1].shape[:2], bool)
+            is_changed[agent] = rng.random(is_changed.shape[1]) < size
+            background = selected(is_changed, universe.copies(record), background)
+        text = f"records of agent {agent} by local search"
+        return proposal._replace(background=background, text=text)
+
+    def _measured(self) -> Iterator[Pair]:
+        """Yield pairs of streams of measurements."""
+        change, unit = float(self.algorithm.largest_change), self.algorithm.relation.unit
+        measured = module_of(self.problem).measurements
+        moved = measured(self.problem, change, unit, self.rng, self.horizon)
+        for number in range(self.count):
+            first, second, agent, text = next(moved)
+            yield Pair(first, second, agent, text, number)
+
+    def _stated(self) -> Iterator[Pair]:
+        """Yield the pairs that the problem states by a method ``neighbours``."""
+        stated, numbers = self.problem.neighbours, count()
+        for agent in range(min(self.count, self.network.n_agents)):
+            options = {"agent": agent} if "agent" in signature(stated).parameters else {}
+            if not options and agent:
+                return
+            for (first, second), _ in stated(self.network, **options):
+                for pair in ((first, second), (second, first)):
+                    text = "neighbours that the problem states"
+                    yield Pair(*pair, agent if options else 0, text, next(numbers))

@@ -21,12 +21,23 @@ import numpy as np
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core import problems
 
-STYLES = (
-    "own", "equal", "empty", "random", "extreme", "small", "halves", "mixed", "isolated", "opposed",
-)  # fmt: skip
-"""Kinds of background: the records of the problem, copies of the first record, zeros, random
-records, extreme records, records of small norm, two records in alternate places, two records in
-random numbers, the same with zeros for all other agents, and one of two records per agent."""
+STYLES = {
+    "own": ("own", "own", "halves", ""),
+    "equal": ("first", "first", "halves", ""),
+    "empty": ("empty", "empty", "halves", ""),
+    "random": ("random", "random", "halves", ""),
+    "extreme": ("extreme", "extreme", "halves", ""),
+    "small": ("small", "small", "halves", ""),
+    "halves": ("first", "second", "halves", ""),
+    "mixed": ("first", "second", "number", ""),
+    "opposed": ("first", "second", "agents", ""),
+    "isolated": ("first", "second", "number", "empty"),
+    "embedded": ("first", "second", "number", "own"),
+}
+"""Kinds of background: two sources of records, their places, and the source of all other agents.
+
+The places are those of the first source: every second record, a random number of records, or every
+second agent."""
 
 Record = tuple[Any, ...]
 Background = tuple[np.ndarray, ...]
@@ -106,38 +117,44 @@ class Universe(ABC):
         style : str
             Kind of background.
         records : tuple of Record
-            Records of the pair: an equal background repeats the first one, some repeat both.
+            Records of the sources ``first`` and ``second``.
         agent : int
             Attacked agent.
         rng : numpy.random.Generator
             Source of random records.
         """
+        first, second, places, environment = STYLES[style]
+        shape = self.own()[-1].shape[:2]
+        agents, indices = np.indices(shape)
+        is_first = {
+            "halves": indices % 2 == 0,
+            "number": indices < rng.integers(shape[1] + 1),
+            "agents": agents % 2 == agent % 2,
+        }[places]
+        sources = (self._source(name, records, rng) for name in (first, second))
+        background = selected(is_first, *sources)
+        if environment:
+            surrounding = self._source(environment, records, rng)
+            background = selected(agents == agent, background, surrounding)
+        return background
+
+    def _source(
+        self, name: str, records: tuple[Record, Record], rng: np.random.Generator
+    ) -> Background:
         own = self.own()
         shape = own[-1].shape[:2]
-        if style == "own":
+        if name == "own":
             return own
-        if style == "empty":
+        if name == "empty":
             return self.shortened(own, 0.0)
-        if style == "small":
-            return self.shortened(self.random(rng, *shape), float(10.0 ** rng.uniform(-3, 0)))
-        if style == "random":
+        if name == "random":
             return self.random(rng, *shape)
-        if style == "extreme":
+        if name == "small":
+            return self.shortened(self.random(rng, *shape), float(10.0 ** rng.uniform(-3, 0)))
+        if name == "extreme":
             pairs = self.extremes()
             return self.copies(pairs[rng.integers(len(pairs))][rng.integers(2)])
-        first, second = map(self.copies, records)
-        if style == "equal":
-            return first
-        agents, places = np.indices(shape)
-        is_first = places < rng.integers(shape[-1] + 1)
-        if style == "halves":
-            is_first = places % 2 == 0
-        elif style == "opposed":
-            is_first = agents % 2 == agent % 2
-        background = selected(is_first, first, second)
-        if style == "isolated":
-            background[0][np.arange(shape[0]) != agent] = 0.0
-        return background
+        return self.copies(records[("first", "second").index(name)])
 
     def copies(self, record: Record) -> Background:
         """Return a background of copies of one record."""

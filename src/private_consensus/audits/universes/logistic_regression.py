@@ -54,6 +54,9 @@ class LogisticUniverse(Universe):
             second = (-right, 1.0) if self.negative == 0 else (right, self.negative)
             row = np.maximum(across, 0.0) if self.problem.nonnegative else across
             pairs.append(Opposites((left, 1.0), second, across, (row, 1.0)))
+            if self.negative != 0 and not self.problem.nonnegative:
+                mirrored = (-right, 1.0), (-left, self.negative)
+                pairs.append(Opposites(*mirrored, across, (row, 1.0)))
         return pairs
 
     def own(self) -> Background:
