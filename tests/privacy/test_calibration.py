@@ -13,7 +13,6 @@ from private_consensus.privacy import (
     analytic_gaussian_scale,
     calibrate,
     classical_gaussian_scale,
-    epsilon,
     extended_gaussian_scale,
     gaussian_delta,
     gaussian_noise_multiplier,
@@ -104,8 +103,8 @@ def test_bisection_meets_the_budget_of_a_mixture_of_releases():
         ]
 
     scale = calibrate(releases, BUDGETS[1])
-    assert epsilon(releases(scale), 1e-5) <= 1.0
-    assert epsilon(releases(0.999 * scale), 1e-5) > 1.0
+    assert account(releases(scale), 1e-5).epsilon <= 1.0
+    assert account(releases(0.999 * scale), 1e-5).epsilon > 1.0
 
 
 def test_scale_is_zero_for_infinite_epsilon_and_for_no_releases():
