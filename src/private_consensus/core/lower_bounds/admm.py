@@ -8,7 +8,7 @@ import numpy as np
 
 from private_consensus.privacy import Release
 
-from .descent import reached_gradient_fractions
+from .descent import _gradient_steps, reached_gradient_fractions
 
 
 def _noisy_minimisers(algorithm, problem, network, horizon, releases):
@@ -32,17 +32,9 @@ def _noisy_minimisers(algorithm, problem, network, horizon, releases):
 
 def _mixtures(algorithm, problem, network, horizon, releases):
     """Return the fractions for LDP-ADMM; for random weights, an attack is known at delta 0 only."""
-    if not algorithm.noisy:
-        return releases
-    if algorithm.minimisation == "exact":
-        (release,) = _noisy_minimisers(algorithm, problem, network, horizon, releases)
-    else:
-        first = problem.attained_gradient_share("l2")
-        release = replace(
-            releases[0],
-            attained=problem.attained_gradient_share(algorithm.norm),
-            reached=reached_gradient_fractions(problem, horizon, algorithm.norm, first),
-        )
+    if algorithm.minimisation != "exact":
+        return _gradient_steps(algorithm, problem, network, horizon, releases)
+    (release,) = _noisy_minimisers(algorithm, problem, network, horizon, releases)
     return [replace(release, attained=None) if algorithm.weights == "random" else release]
 
 
