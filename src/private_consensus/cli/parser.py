@@ -9,7 +9,6 @@ from collections.abc import Callable
 from .. import __version__
 
 CACHE = ".cache/private-consensus"
-SOURCES = ("auto", "official", "surrogate")
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -64,7 +63,7 @@ def build_parser() -> argparse.ArgumentParser:
     text = "get all data sets; list source, licence, checksum"
     option = add("data", "describing.data", text, "--source surrogate")
     option(
-        "--source", choices=SOURCES, default="auto",
+        "--source", default="auto",
         help="auto: a surrogate if no source is reachable; official: no surrogate; "
         "surrogate: sampled records, without a download",
     )  # fmt: skip
