@@ -90,10 +90,9 @@ def inner_loops(dim: int) -> Any:
         g.uniform(0.005, 0.02, size=(3, runs, agents)),
         g.integers(0, 2**32, size=(runs, 2), dtype=np.uint32),
         5,
-        loops=np.full(3, 6),
-        samples=np.array([7, 7, 30]),
+        loops=6,
+        samples=7,
         u1=1.0,
-        workers=1,
     )
 
 

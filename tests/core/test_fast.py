@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from private_consensus.kernels import compiling
+from private_consensus.kernels.compiling import limited_threads
 from private_consensus.kernels.normals import (
     fill_normals,
     fill_words,
@@ -126,8 +127,7 @@ def scene(settings=3, runs=4, agents=2, dim=7, seed=0):
     }
 
 
-def options(settings=3, loops=100, samples=30):
-    return {"loops": np.full(settings, loops), "samples": np.full(settings, samples), "u1": 1.0}
+OPTIONS = {"loops": 100, "samples": 30, "u1": 1.0}
 
 
 def same_draws(keys, x, y):
@@ -143,8 +143,8 @@ def same_draws(keys, x, y):
 @pytest.mark.parametrize("dim", [1, 4, 10, 17])
 def test_the_compiled_inner_loop_agrees_with_the_float64_reference(dim):
     arguments = scene(dim=dim)
-    solutions = solve(**arguments, **options())
-    reference_solutions = solve_reference(**arguments, **options(), draw=same_draws)
+    solutions = solve(**arguments, **OPTIONS)
+    reference_solutions = solve_reference(**arguments, **OPTIONS, draw=same_draws)
     size = np.linalg.norm(reference_solutions, axis=-1, keepdims=True)
     assert (np.abs(solutions - reference_solutions) / size).max() < 1e-6
 
@@ -152,13 +152,15 @@ def test_the_compiled_inner_loop_agrees_with_the_float64_reference(dim):
 @pytest.mark.parametrize("workers", [2, 3, 7])
 def test_the_solution_does_not_depend_on_the_number_of_threads(workers):
     arguments = scene(runs=7)
-    alone = solve(**arguments, **options(), workers=1)
-    assert solve(**arguments, **options(), workers=workers).tobytes() == alone.tobytes()
+    with limited_threads(1):
+        alone = solve(**arguments, **OPTIONS)
+    with limited_threads(workers):
+        assert solve(**arguments, **OPTIONS).tobytes() == alone.tobytes()
 
 
 def test_a_subset_of_settings_and_runs_has_byte_identical_solutions():
     arguments = scene()
-    solutions = solve(**arguments, **options())
+    solutions = solve(**arguments, **OPTIONS)
     slices = {"curvature": (slice(1), slice(None)), "linear": (slice(1), slice(2)),
               "step": (slice(1), slice(2))}  # fmt: skip
     subset = {
@@ -169,7 +171,7 @@ def test_a_subset_of_settings_and_runs_has_byte_identical_solutions():
         "keys": arguments["keys"][:2],
         "penalty": np.full(1, 0.2),
     }
-    assert solve(**subset, **options(1)).tobytes() == solutions[:1, :2].tobytes()
+    assert solve(**subset, **OPTIONS).tobytes() == solutions[:1, :2].tobytes()
 
 
 @pytest.mark.parametrize("pull", [0.0, 1.0, 1e3])
@@ -177,8 +179,8 @@ def test_the_solver_agrees_with_the_reference_near_and_far_from_the_kinks(pull):
     """Scale the linear term, so that the coordinates lie near the kink at 0 or far from it."""
     arguments = scene(dim=10)
     arguments["linear"] = arguments["linear"] * pull
-    solutions = solve(**arguments, **options())
-    reference_solutions = solve_reference(**arguments, **options(), draw=same_draws)
+    solutions = solve(**arguments, **OPTIONS)
+    reference_solutions = solve_reference(**arguments, **OPTIONS, draw=same_draws)
     assert np.abs(solutions - reference_solutions).max() < 1e-6 * max(
         1.0, np.abs(reference_solutions).max()
     )
@@ -189,7 +191,7 @@ def test_too_large_steps_make_the_solutions_of_their_setting_non_finite():
     arguments["step"] = np.stack(
         [arguments["step"][0], arguments["step"][1] * 1e6, arguments["step"][2]]
     )
-    solutions = solve(**arguments, **options())
+    solutions = solve(**arguments, **OPTIONS)
     assert np.isfinite(solutions[[0, 2]]).all()
     assert not np.isfinite(solutions[1]).any()
 

@@ -54,9 +54,7 @@ _DIRECTION_BITS = np.uint32(16)
 _ZERO, _HALF, _ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
 
 
-def solve(
-    gram, curvature, linear, penalty, step, keys, counter, *, loops, samples, u1, workers=None
-):
+def solve(gram, curvature, linear, penalty, step, keys, counter, *, loops, samples, u1):
     r"""Take T steps from the origin, for every setting, run and agent.
 
     Parameters
@@ -75,37 +73,20 @@ def solve(
         One key per run.
     counter : int
         Number of previous solves: no two solves of a run share samples.
-    loops, samples : ndarray of int, shape (S,)
-        Numbers of steps :math:`T` and of directions :math:`J`. Settings share samples: each uses
-        the first J directions.
+    loops, samples : int
+        Numbers of steps :math:`T` and of directions :math:`J`, which all settings share.
     u1 : float
         Smoothing length :math:`u_1` of the first step.
-    workers : int, optional
-        Number of threads; the results do not depend on it.
 
     Returns
     -------
     ndarray, shape (S, R, K, P)
         Not finite if the steps were too long.
     """
-    gram, linear, penalty, loops, samples = map(np.asarray, (gram, linear, penalty, loops, samples))
     curvature, step = (np.broadcast_to(values, linear.shape[:-1]) for values in (curvature, step))
-    solutions = np.empty(linear.shape)
-    first = first_counter(counter, linear.shape[2], loops)
-    for count in np.unique(samples):
-        # Settings with similar step lengths are adjacent, since they are close to the same kinks.
-        order = np.flatnonzero(samples == count)
-        order = order[np.argsort(step[order, 0, 0], kind="stable")]
-        arrays = (values[order] for values in (curvature, linear, penalty, step, loops))
-        sampling = keys, first, int(loops.max()), int(count), np.float32(u1)
-        solutions[order] = _solve_equal_samples(gram, *arrays, *sampling, workers)
-    return solutions
-
-
-def _solve_equal_samples(
-    gram, curvature, linear, penalty, step, loops, keys, first, max_loops, samples, u1, workers
-):
-    """Solve the settings, which have equal numbers of directions."""
+    # Settings with similar step lengths are adjacent, since they are close to the same kinks.
+    order = np.argsort(step[:, 0, 0], kind="stable")
+    curvature, linear, step = curvature[order], linear[order], step[order]
     settings, runs, agents, dim = linear.shape
     lanes = _round_up(settings, LANES)
 
@@ -119,38 +100,37 @@ def _solve_equal_samples(
     padded = np.zeros((*gram.shape[:2], dim, _round_up(dim, LANES)), np.float32)
     padded[..., :dim, :dim] = gram
     out = np.empty((runs, agents, dim, lanes))
-    ends = move_settings_last(loops[:, None], 1, kind=np.int64)[0]
     arguments = (
         padded,
         move_settings_last(curvature, agents),
         move_settings_last(linear, dim),
-        move_settings_last(penalty[:, None], 1)[0],
+        move_settings_last(penalty[order, None], 1)[0],
         move_settings_last(step, agents, kind=np.float64),
         (np.arange(lanes) < settings).astype(np.float32),
         keys,
-        first,
-        max_loops,
-        ends,
-        np.isin(np.arange(max_loops + 1), ends),
+        first_counter(counter, agents, loops),
+        loops,
         dim,
         samples,
-        u1,
+        np.float32(u1),
         out,
     )
 
     def solve_block(begin, end):
         _solve_runs(begin, end, *arguments, _scratch(lanes, dim, samples))
 
-    share_out(solve_block, runs, workers)
-    return np.moveaxis(out[..., :settings], -1, 0)
+    share_out(solve_block, runs)
+    solutions = np.empty(linear.shape)
+    solutions[order] = np.moveaxis(out[..., :settings], -1, 0)
+    return solutions
 
 
-def first_counter(counter: int, agents: int, loops: np.ndarray) -> int:
-    """Return the first counter of a solve, whose largest number of loops is T.
+def first_counter(counter: int, agents: int, loops: int) -> int:
+    """Return the first counter of a solve with T loops.
 
     Agent k in loop t has the counter with the offset k T + t - 1, with t from 1 to T.
     """
-    return counter * agents * int(np.max(loops))
+    return counter * agents * loops
 
 
 def counter_offsets(dim: int, samples: int) -> np.ndarray:
@@ -212,8 +192,8 @@ def _round_up(number: int, multiple: int) -> int:
 
 @compiled
 def _solve_runs(
-    begin, end, gram, curvature, linear, penalty, step, used, keys, first, max_loops, loops, ends,
-    dim, samples, u1, out, scratch,
+    begin, end, gram, curvature, linear, penalty, step, used, keys, first, loops, dim, samples, u1,
+    out, scratch,
 ):  # fmt: skip
     settings, agents = out.shape[3], out.shape[1]
     b, single = scratch.b, scratch.single
@@ -223,9 +203,9 @@ def _solve_runs(
             q, h, length = linear[run, agent].ravel(), curvature[run, agent], step[run, agent]
             b[:] = 0.0
             single[:] = 0.0
-            for t in range(1, max_loops + 1):
+            for t in range(1, loops + 1):
                 inverse = np.float32((dim * t) * (dim * t)) / u1
-                counter = np.uint32(first + agent * max_loops + t - 1)
+                counter = np.uint32(first + agent * loops + t - 1)
                 _sample_directions(
                     scratch, keys[run, 0], keys[run, 1], counter, u1 / np.float32(t), inverse, dim
                 )
@@ -238,11 +218,8 @@ def _solve_runs(
                     if kinks:
                         _quotients(scratch, penalty, l, samples, dim, inverse)
                     _descend(scratch, h, length, l, step_factor, samples, dim, kinks)
-                if ends[t]:
-                    for l in range(settings):
-                        if loops[l] == t:
-                            for i in range(dim):
-                                out[run, agent, i, l] = b[i * settings + l]
+            for i in range(dim):
+                out[run, agent, i, :] = b[i * settings : (i + 1) * settings]
 
 
 @inlined
@@ -447,20 +424,15 @@ def solve_reference(
     curvature = np.broadcast_to(curvature, (settings, runs, agents))[..., None, None]
     hessian = np.asarray(gram, float) + curvature * np.eye(dim)
     step = np.broadcast_to(step, (settings, runs, agents))[..., None]
-    largest_loops, directions = int(np.max(loops)), int(np.max(samples))
-    samples = np.asarray(samples)[:, None]
-    weights = np.where(np.arange(directions) < samples, 1.0 / samples, 0.0)[:, None, None]
     b = np.zeros((settings, runs, agents, dim))
-    for t in range(1, largest_loops + 1):
-        counters = first_counter(counter, agents, loops) + np.arange(agents) * largest_loops + t - 1
-        n, m = directions_of(keys, counters, dim, directions, draw)
+    for t in range(1, loops + 1):
+        counters = first_counter(counter, agents, loops) + np.arange(agents) * loops + t - 1
+        n, m = directions_of(keys, counters, dim, samples, draw)
         u, v = u1 / t, u1 / (dim * t) ** 2
         quotient = difference_quotient(
             hessian, linear, np.asarray(penalty)[:, None, None, None], b, n, m, u, v
         )
-        gradient = ((weights * quotient)[..., None] * m).sum(-2)
-        active = (t <= np.asarray(loops))[:, None, None, None]
-        b = np.where(active, b - step / np.sqrt(t) * gradient, b)
+        b = b - step / np.sqrt(t) * (quotient[..., None] * m).mean(-2)
     return b
 
 

@@ -23,8 +23,8 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 
 from private_consensus.common.errors import require
-from private_consensus.core.algorithms.base import Attack, Observe
-from private_consensus.core.algorithms.d_zoa import DZOA, per_setting
+from private_consensus.core.algorithms.base import Attack, Observe, common_value
+from private_consensus.core.algorithms.d_zoa import DZOA
 from private_consensus.core.algorithms.families.consensus_admm import (
     neighbourhood_sizes,
     provable,
@@ -149,9 +149,9 @@ class ReleaseAudit(DZOA, Attack):
                 steps[:, None, None],
                 dataset_keys,
                 0,
-                loops=per_setting(self.T, settings),
-                samples=per_setting(self.J, settings),
-                u1=float(np.ravel(self.u1)[0]),
+                loops=int(common_value("T", self.T)),
+                samples=int(common_value("J", self.J)),
+                u1=common_value("u1", self.u1),
             )
             for linear, dataset_keys in zip(case.linear, keys, strict=True)
         ]

@@ -611,6 +611,13 @@ def per_agent(value: Any) -> Any:
     return array[..., 0] if isinstance(array, np.ndarray) else array
 
 
+def common_value(name: str, value: Any) -> Any:
+    """Return the value of a field that must be equal for all settings of a batch."""
+    values = np.unique(value)
+    require(len(values) == 1, f"algorithm.{name}", values, "an equal number for all settings")
+    return values[0]
+
+
 def origin(problem: Problem, release: Any) -> np.ndarray:
     """Return iterates of 0, [settings, runs, agents, dim], the starting point of all agents."""
     return np.zeros((release.settings, release.runs, problem.n_agents, problem.dim))

@@ -18,7 +18,7 @@ whereas privacy requires a lower bound (E2.1, E2.2). The budget applies to EVERY
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from private_consensus.kernels.two_point import solve
 from private_consensus.privacy.mechanisms import Unproven
 
 from ..parameters import Positive, PositiveInt
-from .base import per_agent
+from .base import common_value, per_agent
 from .families.consensus_admm import ConsensusADMM, neighbourhood_sizes
 
 ENOUGH_SAMPLES = 30
@@ -93,9 +93,9 @@ class DZOA(ConsensusADMM):
             release.key(),
             # The number of earlier solves, which use other random numbers.
             t - 1,
-            loops=per_setting(self.T, settings),
-            samples=per_setting(self.J, settings),
-            u1=float(np.ravel(self.u1)[0]),
+            loops=int(common_value("T", self.T)),
+            samples=int(common_value("J", self.J)),
+            u1=common_value("u1", self.u1),
         )
         return release("estimate", estimate)
 
@@ -122,11 +122,6 @@ def step_sum(T, dim: int):
     s1, s2 = np.cumsum(1.0 / t), np.cumsum(t**-1.5)
     last = np.asarray(T, int) - 1
     return s1[last] * (1.0 + np.log(dim)) + s2[last]
-
-
-def per_setting(value: Any, settings: int) -> np.ndarray:
-    """Return an integer field of a batch as a read-only array of int64, [settings]."""
-    return np.broadcast_to(np.asarray(value, dtype=np.int64), (settings,))
 
 
 ALGORITHM = DZOA

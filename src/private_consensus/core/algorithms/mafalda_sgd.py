@@ -30,7 +30,7 @@ from private_consensus.privacy.correlated_noise import (
 from private_consensus.privacy.mechanisms import Temporal
 
 from ..parameters import PositiveInt
-from .base import Iterates, column
+from .base import Iterates, column, common_value
 from .families.clipped_descent import ClippedDescent
 
 
@@ -121,9 +121,7 @@ def batch_of(problem: Any, t: int, batches: Any):
 
     Its weight per record is multiplied by the number of batches, which is equal for all settings.
     """
-    counts = np.unique(batches)
-    require(len(counts) == 1, "algorithm.batches", counts, "an equal number for all settings")
-    b = int(counts[0])
+    b = int(common_value("batches", batches))
     if b == 1:
         return problem
     batch = problem.part(slice((t - 1) % b, None, b))
