@@ -258,7 +258,7 @@ class Search:
     def _agents(self) -> Iterator[int]:
         """Yield every agent, then more often those with unusual numbers of edges or records."""
         yield from range(self.universe.n_agents)
-        sizes = np.array([self.network.degrees, self.universe.counts])
+        sizes = np.stack([self.network.of_run(0).degrees, self.universe.counts])
         unusual = {int(i) for row in sizes if np.ptp(row) for i in (row.argmax(), row.argmin())}
         while True:
             for agent in self.rng.permutation(self.universe.n_agents):
