@@ -195,35 +195,13 @@ class FairLogisticRegression(Problem):
         """Number of test rows per run, protected attribute and label; shape (runs, 2, 2)."""
         return self._members.sum(1).astype(float).reshape(-1, 2, 2)
 
-    @cached_property
-    def _latest(self) -> dict[str, np.ndarray]:
-        """Models and result of the last call of :meth:`positives`."""
-        return {}
-
     def positives(self, x: np.ndarray) -> np.ndarray:
-        """Count the test rows that are predicted positive; shape (..., runs, 2, 2), as ``sizes``.
-
-        The last result is cached, since several metrics use the counts of one iterate.
-        """
+        """Count the test rows that are predicted positive; shape (..., runs, 2, 2), as ``sizes``."""
         w = x[..., 0, :]
-        if "w" not in self._latest or not np.array_equal(self._latest["w"], w):
-            predictions = self._predictions(w.reshape(-1, *w.shape[-2:]))
-            counts = np.moveaxis(np.swapaxes(predictions, -1, -2) @ self._members, 1, 0)
-            self._latest.update(w=w.copy(), counts=counts.astype(float))
-        return self._latest["counts"].reshape(*w.shape[:-1], 2, 2)
-
-    def _predictions(self, w: np.ndarray) -> np.ndarray:
-        """Return 1 for test rows that are predicted positive, else 0; shape [runs, rows, iterates].
-
-        If the test features are not cached yet, all rows are multiplied. Copying the test features
-        of all runs would take longer.
-        """
-        if "_test_features" in self.__dict__:
-            return (self._test_features @ np.moveaxis(w, 0, -1) > 0).astype(np.float32)
-        positive = self.features @ w.reshape(-1, self.dim).T > 0
-        by_run = positive.reshape(len(positive), *w.shape[:2])
-        runs = np.arange(w.shape[1])[:, None]
-        return by_run[self.test, :, runs].astype(np.float32)
+        models = np.moveaxis(w.reshape(-1, *w.shape[-2:]), 0, -1)  # [runs, dim, models]
+        predictions = (self._test_features @ models > 0).astype(np.float32)
+        counts = np.swapaxes(self._members, 1, 2) @ predictions
+        return np.moveaxis(counts, -1, 0).astype(float).reshape(*w.shape[:-1], 2, 2)
 
     def accuracies(self, x: np.ndarray) -> np.ndarray:
         """Compute the accuracy for z = 0 and for z = 1; shape (..., runs, 2)."""
