@@ -155,28 +155,17 @@ def _inputs_of_four(features, starts, k):
 
 @uncounted
 def _first_layer(x, first, records, starts, bits, shape, c, h, row):
-    """Compute hidden units c and following of four records, in four registers per record."""
+    """Compute the hidden units from c on, as many as a vector has lanes, of four records."""
     zero = everywhere(_ZERO)
-    p = q = u = v = (zero, zero, zero, zero)
-    remaining = shape.hidden - c
+    sums = (zero, zero, zero, zero)
     for j in range(shape.words):
         word = _nonzero_in_any(records.nonzero, bits, j)
         while word != _NO_BITS:
             k = WORD * j + lowest_bit(word)
             word &= word - _LOW_BIT
-            inputs = _inputs_of_four(records.features, starts, k)
-            at = first + k * shape.hidden + c
-            p = _added(p, load(x, at), *inputs)
-            if remaining > LANES:
-                q = _added(q, load(x, at + LANES), *inputs)
-            if remaining > 2 * LANES:
-                u = _added(u, load(x, at + 2 * LANES), *inputs)
-            if remaining > 3 * LANES:
-                v = _added(v, load(x, at + 3 * LANES), *inputs)
-    _activate(x, first, shape, c, p, h, row)
-    _activate(x, first, shape, c + LANES, q, h, row)
-    _activate(x, first, shape, c + 2 * LANES, u, h, row)
-    _activate(x, first, shape, c + 3 * LANES, v, h, row)
+            weights = load(x, first + k * shape.hidden + c)
+            sums = _added(sums, weights, *_inputs_of_four(records.features, starts, k))
+    _activate(x, first, shape, c, sums, h, row)
 
 
 @inlined
@@ -276,29 +265,17 @@ def _outer_products(v, starts, size, back, stride, indices, count, width, out, b
     zero = everywhere(_ZERO)
     for first in range(0, count, GROUP):
         k = _four_rows(indices, first, count)
-        for c in range(0, width, 4 * LANES):
-            remaining = width - c
-            p = q = s = t = (zero, zero, zero, zero)
+        for c in range(0, width, LANES):
+            sums = (zero, zero, zero, zero)
             for r in range(size):
-                at = r * stride + c
                 entries = (
                     load_everywhere(v, starts[r] + k[0]),
                     load_everywhere(v, starts[r] + k[1]),
                     load_everywhere(v, starts[r] + k[2]),
                     load_everywhere(v, starts[r] + k[3]),
                 )
-                p = _added(p, load(back, at), *entries)
-                if remaining > LANES:
-                    q = _added(q, load(back, at + LANES), *entries)
-                if remaining > 2 * LANES:
-                    s = _added(s, load(back, at + 2 * LANES), *entries)
-                if remaining > 3 * LANES:
-                    t = _added(t, load(back, at + 3 * LANES), *entries)
-            at = begin + c
-            _store_four(out, at, remaining, p, k, width)
-            _store_four(out, at + LANES, remaining - LANES, q, k, width)
-            _store_four(out, at + 2 * LANES, remaining - 2 * LANES, s, k, width)
-            _store_four(out, at + 3 * LANES, remaining - 3 * LANES, t, k, width)
+                sums = _added(sums, load(back, r * stride + c), *entries)
+            _store_four(out, begin + c, width - c, sums, k, width)
 
 
 @uncounted
@@ -339,7 +316,7 @@ def _backpropagate(
         bits[r] = rows[min(r, size - 1)] * words
         row_starts[r] = r * padded
     for r in range(0, padded_size, GROUP):
-        for c in range(0, hidden, 4 * LANES):
+        for c in range(0, hidden, LANES):
             record_starts, bit_starts = _four_starts(starts, r), _four_starts(bits, r)
             _first_layer(x, begin, records, record_starts, bit_starts, shape, c, h, r)
         _second_layer(x, second_begin, shape, h, r, back2)
@@ -412,7 +389,7 @@ def _outputs(x, records, rows, shape, h, four_outputs, out):
             four_rows = _four_rows(rows, r, count)
             starts = _scaled(four_rows, shape.inputs)
             bits = _scaled(four_rows, shape.words)
-            for c in range(0, shape.hidden, 4 * LANES):
+            for c in range(0, shape.hidden, LANES):
                 _first_layer(x, begin, records, starts, bits, shape, c, h, 0)
             _second_layer(x, second_begin, shape, h, 0, four_outputs)
             for k in range(min(GROUP, count - r)):
