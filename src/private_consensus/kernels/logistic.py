@@ -54,9 +54,6 @@ MAX_GRADIENTS = 500
 MAX_PATTERNS = 256
 """Largest number of distinct row patterns per block of columns, whose sums stay in the cache."""
 
-COPY_DISTANCE = 32
-"""Average number of rows between two additions to the same sum."""
-
 BLOCK_ROWS = 32
 """Number of rows per block; margins, sigmoids and sums are computed block by block."""
 
@@ -212,8 +209,7 @@ def _patterns(indicators: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     pattern_index, patterns, count = [], [], 0
     for first, last, row_patterns in _column_blocks(indicators):
-        copies = _spread_frequent(row_patterns)
-        number, examples = _renumbered(copies, copies.max() + 1)
+        number, examples = _renumbered(row_patterns, row_patterns.max() + 1)
         content = np.zeros((len(examples), indicators.shape[1]))
         content[:, first:last] = indicators[examples, first:last]
         pattern_index.append(count + number)
@@ -233,18 +229,6 @@ def _column_blocks(indicators: np.ndarray) -> Iterator[tuple[int, int, np.ndarra
             first, extended, count = column, indicators[:, column].astype(np.intp), 2
         row_patterns = extended
     yield first, indicators.shape[1], row_patterns
-
-
-def _spread_frequent(numbers: np.ndarray) -> np.ndarray:
-    """Number the rows by pattern, with several alternating numbers for a frequent pattern.
-
-    The sums of consecutive rows are then independent, which is faster.
-    """
-    order, count = np.argsort(numbers, kind="stable"), np.bincount(numbers)
-    turns = np.empty(len(numbers), np.intp)
-    turns[order] = np.arange(len(numbers)) - np.repeat(np.cumsum(count) - count, count)
-    copies = -(-COPY_DISTANCE * count // len(numbers))
-    return COPY_DISTANCE * numbers + turns % copies[numbers]
 
 
 def _renumbered(numbers: np.ndarray, below: int) -> tuple[np.ndarray, np.ndarray]:
