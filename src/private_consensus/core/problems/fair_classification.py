@@ -196,7 +196,7 @@ class FairLogisticRegression(Problem):
         return self._members.sum(1).astype(float).reshape(-1, 2, 2)
 
     def positives(self, x: np.ndarray) -> np.ndarray:
-        """Count the test rows that are predicted positive; shape (..., runs, 2, 2), as ``sizes``."""
+        """Count the test rows that are predicted positive, by group; shape (..., runs, 2, 2)."""
         w = x[..., 0, :]
         models = np.moveaxis(w.reshape(-1, *w.shape[-2:]), 0, -1)  # [runs, dim, models]
         predictions = (self._test_features @ models > 0).astype(np.float32)
