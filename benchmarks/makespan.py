@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from private_consensus.common.spreadsheets import markdown_table
-from private_consensus.kernels.forks import fewest
 from private_consensus.reproduction.configuration.plan import Plan, load
 from private_consensus.reproduction.configuration.schema import read_yaml
 
@@ -130,9 +129,9 @@ def planned(plan: Plan, seconds: Mapping[str, float], cores: int) -> dict[str, J
 def _split(job: Job, cell: Mapping, cores: int) -> Job:
     """A cell whose blocks are shared out."""
     blocks = math.ceil(cell["runs"] / cell["runs_per_batch"])
-    processes = fewest(blocks, max(1, cores // 4))
-    rounds = math.ceil(blocks / processes) / blocks
-    taken = job.seconds * (BEFORE_BLOCKS + (1 - BEFORE_BLOCKS) * rounds)
+    rounds = math.ceil(blocks / max(1, cores // 4))
+    processes = math.ceil(blocks / rounds)
+    taken = job.seconds * (BEFORE_BLOCKS + (1 - BEFORE_BLOCKS) * rounds / blocks)
     return job._replace(seconds=taken, cores=processes)
 
 

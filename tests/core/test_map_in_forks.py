@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from private_consensus.kernels.forks import fewest, map_in_forks
+from private_consensus.kernels.forks import map_in_forks
 
 
 def process_of(item):
@@ -33,14 +33,3 @@ def test_a_daemonic_process_computes_all_items_itself():
     own, results = receiver.recv()
     process.join()
     assert results == [(0, own), (1, own), (2, own)]
-
-
-@pytest.mark.parametrize("items", range(1, 25))
-@pytest.mark.parametrize("max_processes", [1, 3, 4, 16])
-def test_the_smallest_number_of_processes_with_minimal_rounds_is_used(items, max_processes):
-    def turns(processes):
-        return -(-items // processes)
-
-    process_count = fewest(items, max_processes)
-    assert process_count <= max_processes and turns(process_count) == turns(max_processes)
-    assert process_count == 1 or turns(process_count - 1) > turns(max_processes)

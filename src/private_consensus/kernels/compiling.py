@@ -101,12 +101,12 @@ def threads() -> int:
     return os.cpu_count() or 1
 
 
-def share_out(task: Callable[[int, int], Any], items: int, workers: int | None = None) -> None:
+def share_out(task: Callable[[int, int], Any], items: int) -> None:
     """Call ``task(begin, end)`` on contiguous parts of ``range(items)``, with one thread per part.
 
-    The largest number of threads is ``workers``, by default :func:`threads`.
+    The largest number of threads is :func:`threads`.
     """
-    workers = min(workers or threads(), items)
+    workers = min(threads(), items)
     bounds = [items * i // workers for i in range(workers + 1)]
     if workers == 1:
         task(0, items)

@@ -40,15 +40,6 @@ def map_in_forks(
             pool.shutdown(cancel_futures=True)
 
 
-def fewest(items: int, limit: int) -> int:
-    """Return the smallest number of processes that are as fast as ``limit`` processes.
-
-    All items are assumed to take equal time, so that the number of rounds counts.
-    """
-    rounds = -(-items // limit)
-    return -(-items // rounds)
-
-
 def end_with_parent() -> None:
     """End this process as soon as its parent process ends.
 

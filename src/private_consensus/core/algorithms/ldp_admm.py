@@ -67,6 +67,7 @@ class LocallyPrivateADMM(ADMMFamily):
     def mechanisms(self, problem, network, horizon):
         if self.minimisation == "exact":
             return super().mechanisms(problem, network, horizon)
+        # A first-order step (6) moves by the change of the gradient over the penalty.
         change = problem.record_change(self.norm)
         changes = per_iteration(lambda t: change / self.penalty(network, t), horizon)
         return {"message": self.additive(changes, horizon)}

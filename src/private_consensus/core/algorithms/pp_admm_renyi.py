@@ -44,6 +44,7 @@ class RenyiAccountedPPADMM(PlausiblyPrivateADMM):
         super().check(problem, network)
 
     def hidden_minimiser(self, problem, penalty):
+        # The loss is largest for the smallest curvature of any setting and agent.
         ridge = max(float(np.min(self.ridge)), problem.least_convexity)
         kappa = float(problem.record_curvature / (ridge + np.min(penalty)))
         return replace(

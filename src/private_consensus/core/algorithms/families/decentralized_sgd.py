@@ -223,6 +223,7 @@ class DecentralizedSGD(Algorithm):
         self.check(problem, network)
         x = problem.initial(self.init, release)
         shape = (release.settings, len(x), problem.n_agents, problem.dim)
+        # Compiled rounds overwrite models, so that every setting has its own copy.
         models = np.broadcast_to(x, shape).copy()
         zero_cost = np.zeros(shape[:2])
         message = np.zeros_like(models if self.released == "message" else models[..., :0, :0])
