@@ -8,7 +8,7 @@ an agent therefore depends neither on other agents nor on a linear algebra libra
 The gradient by the first matrix is a sum of outer products over a batch. Rows of inputs that are 0
 in all records of the batch are not computed.
 
-A batch of ten records and 50 hidden units takes four fifths of the time of NumPy's products, whose
+A batch of ten records takes 0.55 (MNIST) to 0.7 (CIFAR-10) of the time of NumPy's products, whose
 rounding depends on the library and on the number of models.
 
 A model is the flat array :math:`(W_1, b_1, W_2, b_2)`; the formulas are in the perceptron's module.
