@@ -1,6 +1,5 @@
 """Functions of several rules: inputs, hashes of code, processes and files by name."""
 
-from private_consensus.kernels.forks import fewest
 from private_consensus.reproduction import figures
 
 
@@ -59,7 +58,8 @@ def processes_of_cell(wildcards):
     """Return the number of processes of a cell, at most a quarter of the cores: the smallest one with the fewest rounds of blocks. On a cluster, a profile sets it."""
     cell = PLAN.cell(wildcards.experiment, wildcards.algorithm)
     blocks = -(-cell["runs"] // cell["runs_per_batch"])
-    return fewest(blocks, max(1, (workflow.resource_settings.cores or 1) // 4))
+    rounds = -(-blocks // max(1, (workflow.resource_settings.cores or 1) // 4))
+    return -(-blocks // rounds)
 
 
 def files_of_target(name):
