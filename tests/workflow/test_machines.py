@@ -18,7 +18,7 @@ from private_consensus.reproduction.results import files as results
 @pytest.fixture(scope="module")
 def stages():
     """Return the functions by which each stage writes its file to a path."""
-    # With 1,000 rows, the limit is within a header of the Parquet file, which polars reports otherwise.
+    # With 1,000 rows, the limit is in a header of the file, which polars reports otherwise.
     raw, provenance = acquire("adult", Acquisition(source="surrogate", surrogate_rows=2000))
     prepared = prepare("adult-fair12", raw, provenance)
     frame = pl.DataFrame({"a": range(100)})
