@@ -63,7 +63,7 @@ CASES = [
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_a_run_depends_on_no_other_run(name, kind, monkeypatch):
     if kind == "sparse":
-        monkeypatch.setattr(networks, "SMALL", 2)
+        monkeypatch.setattr(networks.graphs, "SMALL", 2)
         monkeypatch.setattr(networks, "SPARSE_BELOW", 2.0)
     graph, instance = GRAPHS[kind], world(name, AGENTS, dim=DIM, records=RECORDS, runs=len(BLOCK))
     first = networks.build(Streams(3, (0,)), agents=AGENTS, weights="metropolis", **graph).of_run(0)
