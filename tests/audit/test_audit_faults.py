@@ -901,5 +901,5 @@ class ClippedSum(GradientStep):
 def test_faults_that_few_data_sets_show_are_named(kind, verdict):
     data = PROBLEMS["logistic_regression"](4)
     star = networks.build(Streams(0, (0,)), "star", 4, weights="metropolis")
-    result = audit_calibrated(kind(), data, star, HORIZON, 1e-5, pairs=100)
+    result = audit_calibrated(kind(), data, star, HORIZON, 1e-5, pairs=200)
     assert result.verdict == verdict, result

@@ -230,7 +230,9 @@ def audit_calibrated(
                     pair = search.neighbours_on(pair, count)
                 if not findings.leak:
                     source = None if pair.agent in findings.attacked else pair.agent
-                    findings.add(*_executions(pair, search, *workers, source))
+                    pair, recorded, again, replayed = _executions(pair, search, *workers, source)
+                    findings.add(pair, recorded, again, replayed)
+                    search.reached(pair, max(findings.latest.values(), default=0.0))
             except EOFError:
                 findings.error = "the process that executes the algorithm ended"
                 break

@@ -65,4 +65,4 @@ def freeze(value: Any) -> Any:
     try:
         return kind, pickle.dumps(value)
     except Exception:
-        return kind, repr(value)
+        return kind, freeze(vars(value)) if hasattr(value, "__dict__") else repr(value)

@@ -388,12 +388,15 @@ def _leak(first: _Outcome, second: _Outcome, is_repeated: bool) -> str:
 
 def _outcome(function: Callable[[Any], Any], data: Any, handler: FunctionRecord) -> _Outcome:
     """Execute a function; return its value, its failure, and its frozen side effects."""
-    written: list[Path] = []
+    written: dict[Path, int] = {}
     opened, printed = builtins.open, io.StringIO()
 
     def recording_open(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
         if set(mode) & set("wax+") and isinstance(file, str | Path):
-            written.append(Path(file))
+            path = Path(file)
+            # Only the appended part of a file is new.
+            size = path.stat().st_size if "a" in mode and path.is_file() else 0
+            written.setdefault(path, size)
         return opened(file, mode, *args, **kwargs)
 
     random.seed(0)
@@ -414,7 +417,11 @@ def _outcome(function: Callable[[Any], Any], data: Any, handler: FunctionRecord)
         finally:
             builtins.open = io.open = opened
     effects = {
-        "written files": [(str(path), path.read_bytes()) for path in written if path.is_file()],
+        "written files": [
+            (str(path), path.read_bytes()[size:])
+            for path, size in written.items()
+            if path.is_file()
+        ],
         "printed texts": printed.getvalue(),
         "warnings": [str(warning.message) for warning in issued],
         "environment variables": dict(os.environ),
@@ -437,7 +444,7 @@ def _variables(function: Any) -> dict[str, Any]:
             pending.append(callee.func)
         elif isinstance(callee, MethodType):
             variables["self"] = freeze(callee.__self__)
-            pending.append(callee.__func__)
+            pending += [callee.__func__, type(callee.__self__)]
         elif isinstance(callee, type) and callee not in visited:
             visited.add(callee)
             attributes = vars(callee).items()
@@ -452,7 +459,18 @@ def _variables(function: Any) -> dict[str, Any]:
             name, named = callee.__qualname__, getclosurevars(callee)
             outside = {**named.globals, **named.nonlocals, **vars(callee)}
             values = [*outside.items(), *enumerate(callee.__defaults__ or ())]
-            pending += [v for _, v in values if getattr(v, "__module__", "") == callee.__module__]
+            values += [
+                (f"{module.__name__}.{key}", vars(module)[key])
+                for module in outside.values()
+                if isinstance(module, ModuleType)
+                for key in callee.__code__.co_names
+                if key in vars(module)
+            ]
+            pending += [
+                v if callable(v) else type(v)
+                for _, v in values
+                if getattr(v, "__module__", "") == callee.__module__
+            ]
             variables |= {
                 f"{name}.{key}": freeze(value)
                 for key, value in values

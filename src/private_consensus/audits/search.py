@@ -22,7 +22,7 @@ KINDS = (
 """Kinds of pairs in turn: extreme or random records; opposite records, next to records of the agent
 that move its model; opposite records, at outputs far from 0; the best pair so far with moved
 records; two neighbours on a path between data sets that differ in many records."""
-ENDS = "own", "equal", "empty", "halves", "random"
+ENDS = "own", "equal", "equal", "empty", "halves", "random"
 """Kinds of background at the second end of a path."""
 FAR_MODEL, SMALL_ANGLE = 1e3, 0.05
 """Norm of models at which gradients have their largest norms, and half the angle between two rows
@@ -282,28 +282,37 @@ class Search:
 
     def _of_kind(self, kind: str, turn: int, proposal: Proposal) -> Proposal:
         """Return the proposal with opposite records, if the problem has them."""
-        universe, agent, is_far = self.universe, proposal.agent, kind == "far"
-        size = FAR_MODEL ** float(self.rng.uniform(1 / 3, 1)) if turn % 2 else FAR_MODEL
-        angle = self.rng.uniform(SMALL_ANGLE, LARGEST_ANGLE)
-        if is_far:
-            angle = max(SMALL_ANGLE, MARGIN / size)
-        opposites = universe.opposites(angle)
-        if kind not in ("attracted", "far") or not opposites:
+        universe, agent, rng = self.universe, proposal.agent, self.rng
+        if kind not in ("attracted", "far") or not universe.opposites(SMALL_ANGLE):
             return proposal
-        first, second, direction, attracting = opposites[turn % len(opposites)]
-        proposal = proposal._replace(first=first, second=second)
-        if not is_far:
+        if kind == "attracted":
+            opposites = universe.opposites(rng.uniform(SMALL_ANGLE, LARGEST_ANGLE))
+            first, second, _, attracting = opposites[turn % len(opposites)]
+            background = universe.copies(attracting)
             text = f"opposite records of agent {agent} next to records that attract its model"
-            return proposal._replace(background=universe.copies(attracting), text=text)
-        text = f"opposite records of agent {agent}, outputs far from 0"
-        push = self._push(size * direction, agent, turn)
+            return proposal._replace(background=background, first=first, second=second, text=text)
+        if turn % 4 == 2:
+            # Margins of both records differ: a label or a row changes along the model.
+            row = proposal.first[0]
+            push = self._push(float(10 ** rng.uniform(-0.5, 3)) * row, agent, turn)
+            return proposal._replace(text=f"{proposal.text}, outputs along its row", push=push)
+        size = FAR_MODEL ** float(rng.uniform(1 / 3, 1)) if turn % 4 else FAR_MODEL
+        angle = max(SMALL_ANGLE, MARGIN / size)
+        if turn % 4 == 3:
+            # Both margins are equal, and of any size.
+            angle = float(rng.uniform(SMALL_ANGLE, 0.5))
+            size = float(10 ** rng.uniform(-0.5, 1.5)) / angle
+        opposites = universe.opposites(angle)
+        first, second, direction, _ = opposites[(turn + turn // 4) % len(opposites)]
+        proposal = proposal._replace(first=first, second=second)
         if style := ("", "mixed", "halves", "empty", "mixed")[turn % 5]:
             # The gradients of the other records are large, 0, or have the sum 0.
             far = [pair for pair in opposites if pair.direction is direction]
-            records = far[self.rng.integers(len(far))][:2]
-            background = universe.background(style, records, agent, self.rng)
+            records = far[rng.integers(len(far))][:2]
+            background = universe.background(style, records, agent, rng)
             proposal = proposal._replace(background=background)
-        return proposal._replace(text=text, push=push)
+        text = f"opposite records of agent {agent}, outputs far from 0"
+        return proposal._replace(text=text, push=self._push(size * direction, agent, turn))
 
     def _push(self, vector: np.ndarray, agent: int, turn: int) -> Push:
         """Return a vector of all agents, with the signs of a turn."""
@@ -311,7 +320,7 @@ class Search:
         if turn // 2 % 2:
             # With opposite signs, mixing changes the models of all agents.
             signs[np.arange(len(signs)) != agent] *= -1
-        return Push(signs[:, None] * vector, turn % 3 != 2)
+        return Push(signs[:, None] * vector, turn // 3 % 3 != 2)
 
     def _path(self, agent: int | None, turn: int, number: int) -> Path:
         """Return a path between two data sets; in every second turn, at outputs far from 0.
@@ -320,7 +329,7 @@ class Search:
         """
         universe, rng = self.universe, self.rng
         extremes, opposites = universe.extremes(), universe.opposites(SMALL_ANGLE)
-        records, push = extremes[turn // 2 % len(extremes)], None
+        records, push = extremes[turn // 4 % len(extremes)], None
         every = agent is None or turn % 4 in (0, 3)
         agent = int(rng.integers(universe.n_agents)) if agent is None else agent
         if turn % 2 and opposites:
@@ -347,23 +356,25 @@ class Search:
         """Return the best proposal so far with moved records or a changed background."""
         rng, universe, agent = self.rng, self.universe, proposal.agent
         size = float(10.0 ** rng.uniform(-2, 0))
-        choice = rng.integers(4)
-        background = proposal.background
+        choice = rng.integers(5 if proposal.push else 4)
+        background, push = proposal.background, proposal.push
         if choice == 0:
             proposal = proposal._replace(first=universe.moved(proposal.first, size, rng))
         elif choice == 1:
             proposal = proposal._replace(second=universe.moved(proposal.second, size, rng))
         elif choice == 2:
-            background = universe.shortened(background, 1.0 - 0.5 * size)
-        else:
-            # Some records of the agent become copies of another record.
+            background = universe.shortened(background, float(rng.choice([0.0, 1.0 - 0.5 * size])))
+        elif choice == 3:
+            # Some or all records of the agent become copies of another record.
             pairs = [*universe.extremes(), *universe.opposites(SMALL_ANGLE)]
             record = pairs[rng.integers(len(pairs))][rng.integers(2)]
             is_changed = np.zeros(background[-1].shape[:2], bool)
-            is_changed[agent] = rng.random(is_changed.shape[1]) < size
+            is_changed[agent] = rng.random(is_changed.shape[1]) < 2 * size
             background = selected(is_changed, universe.copies(record), background)
+        elif push is not None:
+            push = push._replace(vectors=push.vectors * float(10.0 ** rng.uniform(-0.5, 0.5)))
         text = f"records of agent {agent} by local search"
-        return proposal._replace(background=background, text=text)
+        return proposal._replace(background=background, text=text, push=push)
 
     def _measured(self) -> Iterator[Pair]:
         """Yield pairs of streams of measurements."""
