@@ -1,10 +1,17 @@
 """Test audits of functions of a data set."""
 
+import ctypes
 import itertools
 import os
 import random
+import sqlite3
+import subprocess
 import warnings
-from functools import partial
+from contextlib import closing
+from functools import lru_cache, partial
+from tempfile import NamedTemporaryFile
+from types import ModuleType
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -134,6 +141,7 @@ def repeated_until_close(data):
 
 class Statistics:
     largest = 0.0
+    values: ClassVar = []
 
     @staticmethod
     def noisy_mean(data):
@@ -143,6 +151,33 @@ class Statistics:
 def kept_in_a_class(data):
     Statistics.largest = max(Statistics.largest, data.max())
     return Statistics.noisy_mean(data)
+
+
+SETTINGS = ModuleType("settings")
+
+
+@lru_cache
+def remembered(value):
+    Statistics.values.append(value)
+    SETTINGS.value = value
+
+
+def kept_by_a_helper(chosen, data):
+    output = float(noisy_mean(data))
+    remembered(chosen(data, output))
+    return output
+
+
+def kept_in_a_result(chosen, data):
+    class Model:
+        def __init__(self, value):
+            self.predict = lambda: value
+
+    return [Model(chosen(data, noisy_mean(data)))]
+
+
+def settings_of_numpy(chosen, data):
+    np.set_printoptions(precision=3 if chosen(data, noisy_mean(data)) > 0.5 else 8)
 
 
 NUMBERS = itertools.count()
@@ -167,13 +202,9 @@ def exact_mean(data):
         (further_release, "leaks", "number of releases depends on the data"),
         (own_noise, "leaks", "returned value"),
         (global_state, "leaks", "states of random numbers"),
-        (
-            error_on_large_data,
-            "leaks",
-            "only the neighbour raises ValueError: too large (neighbour",
-        ),
+        (error_on_large_data, "leaks", "only the neighbour fails: ValueError: too large"),
         (always_fails, "not executed", "always"),
-        (number_of_calls, "leaks", "the same data set"),
+        (number_of_calls, "leaks", "variables outside"),
         (scale_of_data, "leaks", "mechanism of release 1 depends on the data"),
         (shape_of_data, "leaks", "shape of release 1 depends on the data"),
         (wrong_number, "refused", "not finite"),
@@ -187,7 +218,7 @@ def exact_mean(data):
         (late_values, "leaks", "returned value"),
         (attribute_of_an_array, "leaks", "returned value"),
         (repeated_until_close, "leaks", "number of releases"),
-        (function_of_data, "refused", "can be called"),
+        (function_of_data, "leaks", "returned value"),
         (exact_mean, "no finite guarantee", "without noise"),
     ],
 )
@@ -206,20 +237,91 @@ def test_epsilon_is_the_largest_of_executions_whose_releases_depend_on_outputs()
     assert result.epsilon > 1.2 * single and "depend on earlier outputs" in result.notes[0]
 
 
-def test_written_files_and_environment_variables_of_the_data_are_leaks(tmp_path):
-    def opened(data):
-        with open(tmp_path / "log.txt", "w") as file:
-            file.write(f"{data[0]}")
+def of_the_data(data, output):
+    return float(data[0])
 
-    def written(data):
-        (tmp_path / "log.txt").write_text(f"{data[0]}")
 
+def of_the_output(data, output):
+    return float(output)
+
+
+def of_a_neighbour(data, output):
+    return float(output) if data[0] < 1 else 0.0
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (kept_by_a_helper, "variables outside"),
+        (kept_in_a_result, "returned value"),
+        (settings_of_numpy, "settings of NumPy"),
+    ],
+)
+def test_values_outside_of_a_function_may_depend_on_outputs_only(function, reason):
+    for chosen in (of_the_data, of_a_neighbour):
+        result = pc.audit_function(partial(function, chosen), DATA, NEIGHBOURS, delta=1e-5)
+        assert result.verdict == "leaks" and reason in result.reason
+    result = pc.audit_function(partial(function, of_the_output), DATA, NEIGHBOURS, delta=1e-5)
+    assert result.verdict == "not contradicted"
+
+
+def appended(path, text):
+    with open(path, "a") as file:
+        file.write(text)
+
+
+def replaced(path, text):
+    with NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
+        file.write(text)
+    os.replace(file.name, path)
+
+
+def in_a_temporary_file(path, text):
+    with NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
+        file.write(text)
+
+
+def in_a_database(path, text):
+    with closing(sqlite3.connect(path.with_suffix(".db"))) as database, database:
+        database.execute("create table if not exists value (text)")
+        database.execute("insert into value values (?)", (text,))
+
+
+def by_a_library_in_another_language(path, text):
+    library = ctypes.CDLL(None)
+    descriptor = library.creat(bytes(path.with_suffix(".txt2")), 0o600)
+    library.write(descriptor, text.encode(), len(text))
+    library.close(descriptor)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [appended, replaced, in_a_temporary_file, in_a_database, by_a_library_in_another_language],
+)
+def test_written_files_may_depend_on_outputs_only(write, tmp_path):
+    path = tmp_path / "log.txt"
+    path.write_text("earlier")
+
+    def function(chosen, data):
+        write(path, str(chosen(data, noisy_mean(data))))
+
+    result = pc.audit_function(partial(function, of_the_data), DATA, NEIGHBOURS, delta=1e-5)
+    assert result.verdict == "leaks" and "written files" in result.reason
+    result = pc.audit_function(partial(function, of_the_output), DATA, NEIGHBOURS, delta=1e-5)
+    assert result.verdict == "not contradicted"
+    assert path.read_text() == "earlier"
+    restored = write is not by_a_library_in_another_language
+    assert (list(tmp_path.iterdir()) == [path]) == restored
+
+
+def test_environment_variables_of_the_data_are_leaks_and_other_processes_are_refused():
     def exported(data):
         os.environ["VALUE"] = f"{data[0]}"
 
-    for leak, reason in ((opened, "files"), (written, "files"), (exported, "environment")):
-        result = pc.audit_function(leak, DATA, NEIGHBOURS)
-        assert result.verdict == "leaks" and reason in result.reason
+    result = pc.audit_function(exported, DATA, NEIGHBOURS)
+    assert result.verdict == "leaks" and "environment" in result.reason
+    result = pc.audit_function(lambda data: subprocess.run(["true"]), DATA, NEIGHBOURS)
+    assert result.verdict == "refused" and "subprocess.Popen" in result.reason
 
 
 def test_gaussian_noise_has_no_guarantee_at_delta_0():

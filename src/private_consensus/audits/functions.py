@@ -8,19 +8,14 @@ then be identical, and each release must cost at most its declared loss.
 
 from __future__ import annotations
 
-import builtins
 import io
 import os
 import random
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import AbstractContextManager, contextmanager, redirect_stderr, redirect_stdout
 from contextvars import ContextVar
 from copy import deepcopy
 from dataclasses import replace
-from functools import partial
-from inspect import getclosurevars
-from pathlib import Path
-from types import FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple, cast
 from warnings import catch_warnings, simplefilter
 
@@ -34,7 +29,8 @@ from private_consensus.privacy.mechanisms import ADDITIVE, Exact, Mechanism, Rec
 from .auditing import refused_declaration, unattained
 from .comparison import ROUNDING, Excess
 from .execution import Refused, check_resolution, checked_query
-from .frozen import freeze
+from .files import changed_files
+from .frozen import digest, freeze, named_directories
 from .result import (
     LEAKS,
     NO_DELTA,
@@ -95,8 +91,6 @@ ADAPTIVE = (
     "and other outputs may cost more"
 )
 """Note on a function of which no execution states the epsilon of all."""
-VARIABLES = "variables outside of the function"
-"""Effect that executions in one process need not share, such as a number of calls."""
 
 
 class _Difference(Exception):
@@ -270,7 +264,8 @@ def audit_function(
 
     Each data set is executed with several outputs of the mechanisms. The returned value, printed
     texts, warnings, written files, environment variables, the states of ``random`` and
-    ``numpy.random``, and variables outside of the function that its code names must be equal.
+    ``numpy.random``, settings of NumPy, and variables outside of the function that its code names
+    must be equal. A function that starts a process or opens a connection is refused.
 
     Parameters
     ----------
@@ -292,6 +287,7 @@ def audit_function(
     arguments.function("function", function)
     data_sets = [data, *neighbours]
     require(len(data_sets) > 1, "neighbours", neighbours, "at least one data set")
+    directories = named_directories(function)
 
     def executed(number: int, records: list[FunctionRecord] | None) -> list[_Outcome]:
         handlers = [
@@ -300,7 +296,8 @@ def audit_function(
         ]
         if records is not None:
             handlers = [FunctionReplay(record) for record in records]
-        return [_outcome(function, deepcopy(data_sets[number]), handler) for handler in handlers]
+        data = data_sets[number]
+        return [_outcome(function, deepcopy(data), handler, directories) for handler in handlers]
 
     try:
         with worker(executed) as first:
@@ -326,7 +323,8 @@ def _audited(
         for record in records
         for release, mechanism in zip(record.recorded, record.mechanisms, strict=True)
     }
-    refusal = recorded[0].refusal or refused_declaration(declared, 1)
+    refusals = [outcome.refusal for outcome in recorded if outcome.refusal]
+    refusal = refusals[0] if refusals else refused_declaration(declared, 1)
     if refusal:
         return AuditResult(REFUSED, refusal, **facts)
     epsilons = [account(record.releases, delta).epsilon for record in records]
@@ -334,18 +332,15 @@ def _audited(
     notes = (ADAPTIVE,) if min(epsilons) < max(epsilons) else ()
     reached, excess = dict.fromkeys(declared, 0.0), Excess()
     for number in range(count):
-        if number == 0:
-            replayed = process.call(number, records)
-        else:
-            with worker(executed) as fresh:
-                replayed = fresh.call(number, records)
+        with worker(executed) as fresh:
+            replayed = fresh.call(number, records)
         label = "the same data set" if number == 0 else f"neighbour {number}"
         outputs = (number + 1) * sum(1 + len(record.recorded) for record in records)
         facts |= {"reached": reached, "pairs": number + 1, "outputs": outputs}
         if recorded[0].error and replayed[0].error:
             return AuditResult(NOT_EXECUTED, recorded[0].error, **facts)
         for first, second in zip(recorded, replayed, strict=True):
-            if leak := _leak(first, second, is_repeated=number == 0):
+            if leak := _leak(first, second):
                 return AuditResult(LEAKS, f"{leak} ({label})", **facts)
         ratios = [outcome.handler.ratios for outcome in replayed]
         if number == 1 and ratios != [o.handler.ratios for o in process.call(number, records)]:
@@ -366,62 +361,50 @@ def _audited(
     return AuditResult(NOT_CONTRADICTED, notes=(*notes, *unattained(reached)), **facts)
 
 
-def _leak(first: _Outcome, second: _Outcome, is_repeated: bool) -> str:
-    if first.refusal or (first.error and second.error):
+def _leak(first: _Outcome, second: _Outcome) -> str:
+    failures = first.refusal or first.error, second.refusal or second.error
+    if all(failures):
         return ""
     if second.difference:
         return second.difference
-    if bool(first.error) != bool(second.error):
-        owner = "the data set" if first.error else "the neighbour"
-        return f"only {owner} raises {first.error or second.error}"
+    if any(failures):
+        owner = "the data set" if failures[0] else "the neighbour"
+        return f"only {owner} fails: {failures[0] or failures[1]}"
     if len(second.handler.ratios) != len(first.handler.recorded):
         return "the number of releases depends on the data"
     if first.value != second.value:
         return "the returned value depends on the data beside the mechanisms"
-    names = [
-        name
-        for name, effect in first.effects.items()
-        if effect != second.effects[name] and not (is_repeated and name == VARIABLES)
-    ]
+    names = [name for name, effect in first.effects.items() if effect != second.effects[name]]
     return f"the following depend on the data: {', '.join(names)}" if names else ""
 
 
-def _outcome(function: Callable[[Any], Any], data: Any, handler: FunctionRecord) -> _Outcome:
+def _outcome(
+    function: Callable[[Any], Any], data: Any, handler: FunctionRecord, directories: set[str]
+) -> _Outcome:
     """Execute a function; return its value, its failure, and its frozen side effects."""
-    written: dict[Path, int] = {}
-    opened, printed = builtins.open, io.StringIO()
-
-    def recording_open(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
-        if set(mode) & set("wax+") and isinstance(file, str | Path):
-            path = Path(file)
-            # Only the appended part of a file is new.
-            size = path.stat().st_size if "a" in mode and path.is_file() else 0
-            written.setdefault(path, size)
-        return opened(file, mode, *args, **kwargs)
-
+    printed = io.StringIO()
     random.seed(0)
     np.random.seed(0)  # noqa: NPY002
+    np.seterr(all="ignore")
     value, error, difference, refusal = None, "", "", ""
-    builtins.open = io.open = cast(Any, recording_open)
-    with redirect_stdout(printed), redirect_stderr(printed), catch_warnings(record=True) as issued:
+    with (
+        redirect_stdout(printed),
+        redirect_stderr(printed),
+        catch_warnings(record=True) as issued,
+        changed_files(directories) as written,
+    ):
         simplefilter("always")
         try:
-            with _handled_by(handler), np.errstate(all="ignore"):
-                value = freeze(_comparable(function(data)))
+            with _handled_by(handler):
+                value = freeze(function(data))
         except Refused as refused:
             refusal = str(refused)
         except _Difference as found:
             difference = str(found)
         except Exception as exception:
             error = f"{type(exception).__name__}: {exception}"
-        finally:
-            builtins.open = io.open = opened
     effects = {
-        "written files": [
-            (str(path), path.read_bytes()[size:])
-            for path, size in written.items()
-            if path.is_file()
-        ],
+        "written files": written,
         "printed texts": printed.getvalue(),
         "warnings": [str(warning.message) for warning in issued],
         "environment variables": dict(os.environ),
@@ -429,58 +412,7 @@ def _outcome(function: Callable[[Any], Any], data: Any, handler: FunctionRecord)
             random.getstate(),
             freeze(cast(Any, np.random.get_state())[1]),  # noqa: NPY002
         ),
-        VARIABLES: _variables(function),
+        "settings of NumPy": (np.geterr(), np.get_printoptions()),
+        "variables outside of the function": digest(function),
     }
     return _Outcome(handler, value, error, difference, refusal, effects)
-
-
-def _variables(function: Any) -> dict[str, Any]:
-    """Return frozen variables that a function, or a function or class that it uses, names."""
-    variables: dict[str, Any] = {}
-    pending, visited = [function], set()
-    while pending:
-        callee = pending.pop()
-        if isinstance(callee, partial):
-            pending.append(callee.func)
-        elif isinstance(callee, MethodType):
-            variables["self"] = freeze(callee.__self__)
-            pending += [callee.__func__, type(callee.__self__)]
-        elif isinstance(callee, type) and callee not in visited:
-            visited.add(callee)
-            attributes = vars(callee).items()
-            pending += [v for _, v in attributes if isinstance(v, FunctionType)]
-            variables |= {
-                f"{callee.__qualname__}.{key}": freeze(value)
-                for key, value in attributes
-                if not (hasattr(value, "__get__") or key.startswith("__"))
-            }
-        elif isinstance(callee, FunctionType) and callee not in visited:
-            visited.add(callee)
-            name, named = callee.__qualname__, getclosurevars(callee)
-            outside = {**named.globals, **named.nonlocals, **vars(callee)}
-            values = [*outside.items(), *enumerate(callee.__defaults__ or ())]
-            values += [
-                (f"{module.__name__}.{key}", vars(module)[key])
-                for module in outside.values()
-                if isinstance(module, ModuleType)
-                for key in callee.__code__.co_names
-                if key in vars(module)
-            ]
-            pending += [
-                v if callable(v) else type(v)
-                for _, v in values
-                if getattr(v, "__module__", "") == callee.__module__
-            ]
-            variables |= {
-                f"{name}.{key}": freeze(value)
-                for key, value in values
-                if not (callable(value) or isinstance(value, ModuleType | Iterator))
-            }
-    return variables
-
-
-def _comparable(value: Any) -> Any:
-    """Refuse a function as result, whose values on all arguments cannot be compared."""
-    if callable(value):
-        raise Refused(f"the returned value is a {type(value).__name__}, which can be called")
-    return value
