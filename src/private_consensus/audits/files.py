@@ -53,9 +53,10 @@ def changed_files(directories: Iterable[str]) -> Generator[dict[str, Any]]:
         others = {path for path, *_ in _listing(directories) - listed} - earlier.keys() - open_files
         changed |= {path: _content(path) for path in sorted(earlier.keys() | others)}
         for path in reversed(earlier):
-            _restore(path, earlier[path])
             if earlier[path] == changed[path]:
                 del changed[path]
+            else:
+                _restore(path, earlier[path])
         if others:
             # Longer than the resolution of the time of a change.
             time.sleep(0.02)
@@ -67,8 +68,6 @@ def _content(path: str) -> Any:
 
 
 def _restore(path: str, content: Any) -> None:
-    if content == _content(path):
-        return
     with suppress(OSError):
         if isinstance(content, bytes):
             Path(path).write_bytes(content)

@@ -134,6 +134,6 @@ def _referents(value: Any) -> Any:
         codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
     named = [value.__globals__.get(name, sys.modules.get(name)) for name in sorted(names)]
     modules = [module for module in named if isinstance(module, ModuleType)]
-    attributes = [(name, vars(m).get(name)) for m in modules for name in sorted(names)]
+    attributes = [vars(module).get(name) for module in modules for name in sorted(names)]
     defaults = value.__defaults__, value.__kwdefaults__
     return named, attributes, defaults, value.__closure__, vars(value)
