@@ -118,8 +118,8 @@ class _Pickler(pickle.Pickler):
         return reduced
 
 
-def _is_installed(module: str) -> bool:
-    package = module.partition(".")[0]
+def _is_installed(module: str | None) -> bool:
+    package = (module or "").partition(".")[0]
     path = getattr(sys.modules.get(package), "__file__", None) or ""
     return package in {*sys.stdlib_module_names, "private_consensus"} or "-packages" in path
 
