@@ -1,7 +1,5 @@
 """Generate the reference pages from the code, the configuration and the published results."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter, defaultdict

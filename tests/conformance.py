@@ -4,8 +4,6 @@ The results of a batch of settings equal those of its settings one by one, a run
 the number of runs, and seeds determine all random numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Run of an algorithm that records every observable by iteration."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Small setting of every algorithm of the registry, private or not."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from conformance import CalibratedRun, world_of

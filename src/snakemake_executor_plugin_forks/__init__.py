@@ -7,8 +7,6 @@ Snakemake and the server exchange messages through an unnamed pair of sockets, t
 process can connect. The server ends with Snakemake, and each job ends with the server.
 """
 
-from __future__ import annotations
-
 import pickle
 import signal
 import subprocess

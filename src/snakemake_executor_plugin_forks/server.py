@@ -7,8 +7,6 @@ The server receives ``(job id, script, pickled snakemake object)``, and answers 
 It receives ``None`` when no further job follows.
 """
 
-from __future__ import annotations
-
 import ast
 import gc
 import importlib

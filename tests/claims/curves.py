@@ -5,8 +5,6 @@ not by the tolerance of the configuration: a slope of -1 is neither -2 nor -1/2,
 is neither increasing nor flat, and the better of two methods is not the worse.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any

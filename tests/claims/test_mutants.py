@@ -1,7 +1,5 @@
 """Test every claim of the configuration on synthetic curves that contradict it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Fixtures of the tests of the library."""
 
-from __future__ import annotations
-
 import pytest
 
 from private_consensus.cli import main, output

@@ -1,7 +1,5 @@
 """Calls of all compiled entry points, on array sizes that are no multiples of a SIMD vector."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

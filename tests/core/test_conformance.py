@@ -1,7 +1,5 @@
 """Test general properties of every algorithm of the registry, on its small example."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import pytest

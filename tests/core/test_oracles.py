@@ -1,7 +1,5 @@
 """Test that each unaccounted use of private data is listed."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

@@ -3,8 +3,6 @@
 The audit of every algorithm tests that released values depend on data through mechanisms only.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Test methods with shared or correlated noise: convergence, noise and privacy cost."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Test smooth minimisation from distant starting points, where damped Newton steps are slow."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Local HTTP server in place of a publisher, with configurable failures."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import threading

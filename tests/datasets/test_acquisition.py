@@ -1,7 +1,5 @@
 """Test the order of download sources, and that substitutions are always reported."""
 
-from __future__ import annotations
-
 import json
 import logging
 import socket

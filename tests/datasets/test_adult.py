@@ -1,7 +1,5 @@
 """Test that all sources of Adult give one canonical table."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Test the table of Brazil (52 columns and a label) from a file and from an extract."""
 
-from __future__ import annotations
-
 import gzip
 
 import numpy as np

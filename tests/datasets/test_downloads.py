@@ -1,7 +1,5 @@
 """Test downloads against a local server with failures."""
 
-from __future__ import annotations
-
 import hashlib
 
 import pytest

@@ -1,7 +1,5 @@
 """Test MNIST and CIFAR-10: sources, safe reading of files, and surrogates."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

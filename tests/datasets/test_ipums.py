@@ -1,7 +1,5 @@
 """Test orders of IPUMS extracts and the parsing of synthetic extracts."""
 
-from __future__ import annotations
-
 import gzip
 
 import ipumspy

@@ -1,7 +1,5 @@
 """Test the conversion of canonical tables to arrays: encodings, scalings, labels and cards."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

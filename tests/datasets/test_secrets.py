@@ -1,7 +1,5 @@
 """Test that no message, log or file contains keys after a failed request."""
 
-from __future__ import annotations
-
 import json
 import logging
 from pathlib import Path

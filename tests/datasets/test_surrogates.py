@@ -1,7 +1,5 @@
 """Test surrogates against the real data: marginals, label rate and difficulty of learning."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from brazil_categories import collapse

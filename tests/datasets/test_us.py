@@ -1,7 +1,5 @@
 """Test that both sources of the US data give one canonical table, on synthetic records."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 

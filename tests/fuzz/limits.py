@@ -1,7 +1,5 @@
 """Settings and time limits of the fuzz tests."""
 
-from __future__ import annotations
-
 import signal
 from contextlib import contextmanager
 

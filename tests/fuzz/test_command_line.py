@@ -1,7 +1,5 @@
 """Fuzz the command line: every input gives an exit code and at most one line, no traceback."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import socket

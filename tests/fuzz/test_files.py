@@ -1,7 +1,5 @@
 """Fuzz file readers: damaged files are read or refused with a one-line error."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

@@ -1,7 +1,5 @@
 """Fuzz privacy functions and parameters: any argument gives a result or an error that names it."""
 
-from __future__ import annotations
-
 import inspect
 import math
 import warnings

@@ -1,7 +1,5 @@
 """Test quotations of claims, against the texts of the papers if available, and their slopes."""
 
-from __future__ import annotations
-
 import os
 import re
 import unicodedata

@@ -4,8 +4,6 @@ All algorithms are affine in their noise and in the inputs of the agents. Their 
 therefore Gaussian, and an execution per unit of noise and input gives covariance and means.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -5,8 +5,6 @@
 sizes are checked.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """Headless Chromium by its DevTools protocol, with the standard library only."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

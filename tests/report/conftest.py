@@ -1,7 +1,5 @@
 """Small synthetic reproduction: two papers with a claim of each verdict."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Queries of tests on the parsed HTML of a page."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
 
 

@@ -1,7 +1,5 @@
 """Test the main result of the report, the names of papers, and scales without a verdict."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path

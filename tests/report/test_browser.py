@@ -1,7 +1,5 @@
 """Test the pages in a browser: width, colours, folded parts and console errors."""
 
-from __future__ import annotations
-
 import pytest
 
 from private_consensus.report import write_site

@@ -1,7 +1,5 @@
 """Test that report and README show the code and output of the example with a wrong algorithm."""
 
-from __future__ import annotations
-
 import runpy
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Test that outdated, damaged and missing results are rejected."""
 
-from __future__ import annotations
-
 import polars as pl
 import pytest
 

@@ -1,7 +1,5 @@
 """Test the contents of the report page."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

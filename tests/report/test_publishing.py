@@ -1,7 +1,5 @@
 """Test the reference results: refusals, retained files and significant changes."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

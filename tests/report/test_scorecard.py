@@ -1,7 +1,5 @@
 """Test the scorecard and the table of delivered privacy."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

@@ -1,7 +1,5 @@
 """Test the folder of the report."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Test the static site: links, and reports without PDF files."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -5,8 +5,6 @@ process that has imported Snakemake and third-party libraries, but no module of 
 Importing these libraries would take half of the time of each call.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import multiprocessing

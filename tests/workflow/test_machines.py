@@ -1,7 +1,5 @@
 """Test faults of machines: disks, users, locales, memory and other Python versions."""
 
-from __future__ import annotations
-
 import resource
 from contextlib import contextmanager
 

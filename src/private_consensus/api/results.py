@@ -1,7 +1,5 @@
 """Simulation for the Python API, with measurements, models, privacy guarantee, plot and audit."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Sequence

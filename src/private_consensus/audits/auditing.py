@@ -1,7 +1,5 @@
 """Audit of an algorithm: record an execution, replay it on neighbouring data, compare."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping
 from copy import copy
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Comparison of a recorded execution with its replay on a neighbouring data set."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import zip_longest
 from typing import Any, NamedTuple

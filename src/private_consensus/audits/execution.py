@@ -1,7 +1,5 @@
 """Executions of an algorithm that keep everything an observer receives."""
 
-from __future__ import annotations
-
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass

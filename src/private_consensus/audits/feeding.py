@@ -5,8 +5,6 @@ per change of a private value gives their matrices. All executions of one questi
 each as a run of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Files that a block of code changes: their contents, and their restoration."""
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

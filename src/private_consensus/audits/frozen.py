@@ -1,7 +1,5 @@
 """One form of every value for exact comparisons: type, dtype, shape and bytes."""
 
-from __future__ import annotations
-
 import dataclasses
 import gc
 import io

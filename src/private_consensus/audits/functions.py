@@ -6,8 +6,6 @@ data set, and again on neighbouring data sets with the recorded outputs. The ret
 then be identical, and each release must cost at most its declared loss.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import random

@@ -1,7 +1,5 @@
 """Test that agents use values of other agents only if messages bring them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any

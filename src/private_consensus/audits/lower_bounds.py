@@ -13,8 +13,6 @@ to the first one that this observer does not receive unchanged: a hidden output 
 For the same reason, algorithms with random numbers other than noise are omitted.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """Network that records every value that agents send."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -16,8 +16,6 @@ record changes all gradients by the same vector. Otherwise the changes of differ
 independent vectors up to the declared sensitivity, and a semidefinite program bounds the maximum.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property

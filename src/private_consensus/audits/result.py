@@ -1,7 +1,5 @@
 """Result of an audit."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Pairs of data sets that an audit tries, and the climb to the largest loss."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterator

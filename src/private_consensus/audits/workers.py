@@ -5,8 +5,6 @@ data set is executed in a process that has never seen the first. The processes a
 classes of a notebook can be audited.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 from collections.abc import Callable, Generator
 from contextlib import contextmanager

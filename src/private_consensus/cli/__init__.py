@@ -1,7 +1,5 @@
 """Run, audit and compare algorithms from the command line."""
 
-from __future__ import annotations
-
 import io
 import os
 import sys

@@ -1,7 +1,5 @@
 """List algorithms, problems and data sets, test statements, and compare runs with the reference."""
 
-from __future__ import annotations
-
 import inspect
 import sys
 from argparse import Namespace

@@ -1,7 +1,5 @@
 """Print results, errors and progress of the commands."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager

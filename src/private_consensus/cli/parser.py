@@ -1,7 +1,5 @@
 """Options of all commands."""
 
-from __future__ import annotations
-
 import argparse
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Run and audit algorithms, and compute the privacy loss to observers."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Build the setting that the options of a command describe, and describe it in words."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import traceback

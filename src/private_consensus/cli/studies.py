@@ -1,7 +1,5 @@
 """Write, check and compute studies and their configuration files."""
 
-from __future__ import annotations
-
 import json
 import os
 from argparse import Namespace

@@ -4,8 +4,6 @@ Each check raises an :class:`.InvalidInput` that names the first invalid entry b
 as ``problem.labels[agent 2, record 5]``, with its value and the bound.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any

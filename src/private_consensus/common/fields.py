@@ -4,8 +4,6 @@ YAML distinguishes these types. Pydantic would by default convert ``true`` and `
 1, so that a typing error would not be detected.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

@@ -1,7 +1,5 @@
 """Log file of a job (settings, versions, traceback of an error), and file of time and memory."""
 
-from __future__ import annotations
-
 import json
 import logging
 import resource

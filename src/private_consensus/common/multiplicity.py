@@ -5,8 +5,6 @@ the first that exceeds its level. The probability of any false rejection is at m
 for every dependence between the tests.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

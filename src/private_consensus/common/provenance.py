@@ -5,8 +5,6 @@ syntax of these modules detects it. Comments, docstrings (of functions, classes 
 layout do not change the hash.
 """
 
-from __future__ import annotations
-
 import ast
 import errno
 import hashlib

@@ -1,7 +1,5 @@
 """Read files of the workflow, with one error that names a missing or damaged file."""
 
-from __future__ import annotations
-
 import json
 import os
 import struct

@@ -1,7 +1,5 @@
 """Conditions on named values, and on the columns of a table."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

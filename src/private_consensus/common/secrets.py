@@ -3,8 +3,6 @@
 Keys come from environment variables only, so that no file of a reproduction contains them.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import re

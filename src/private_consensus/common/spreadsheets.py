@@ -1,7 +1,5 @@
 """Write tables as CSV or Markdown, with formulas and markup in their cells escaped."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

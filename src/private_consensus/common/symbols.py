@@ -3,8 +3,6 @@
 Configurations are written on a keyboard: ``epsilon``, ``x_s``, ``10^-3.5``, ``1e-6``.
 """
 
-from __future__ import annotations
-
 import re
 
 LETTERS = {

@@ -4,8 +4,6 @@ PyYAML uses the last of several equal keys without a warning, so that a second `
 would replace the first. All YAML files of the project are read by this module.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from pathlib import Path
 from typing import Any

@@ -6,8 +6,6 @@ randomness that is not noise comes from the handler as well, so that a replay re
 algorithm receives a function, not the handler, and has no access to streams.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from itertools import repeat
 from typing import Any, Self

@@ -14,8 +14,6 @@ rounding depends on the library and on the number of models.
 A model is the flat array :math:`(W_1, b_1, W_2, b_2)`; the formulas are in the perceptron's module.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

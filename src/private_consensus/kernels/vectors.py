@@ -11,8 +11,6 @@ integers. A number as an operand is broadcast to all lanes. A product that is ad
 rounded once, if the processor supports it.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable
 from typing import Any

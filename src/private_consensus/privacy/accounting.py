@@ -34,8 +34,6 @@ Reasons why merged releases give an upper bound:
 * Privacy profiles are not ordered by a single number: each is composed separately.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

@@ -15,8 +15,6 @@ the interval it is :math:`\beta h` for every :math:`\omega`, so the worst case i
 (errata E1.4). Averages of it are average ex-post losses and no differential privacy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -24,8 +24,6 @@ declared releases.
   :math:`\delta e^b`, minus 2b.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

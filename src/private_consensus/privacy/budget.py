@@ -1,7 +1,5 @@
 """Privacy budgets and neighbouring relations."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

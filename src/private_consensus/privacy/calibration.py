@@ -10,8 +10,6 @@ Dwork, Roth, "The algorithmic foundations of differential privacy", 2014, Append
 Ding, dissertation, Theorem 19: the extended Gaussian mechanism.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from typing import NamedTuple

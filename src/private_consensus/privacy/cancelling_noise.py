@@ -1,7 +1,5 @@
 """Noise on the messages of an agent to its neighbours that cancels in its own mixing step."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from private_consensus.common.errors import require

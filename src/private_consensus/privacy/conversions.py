@@ -15,8 +15,6 @@ Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy", Neur
 tighter conversion.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any

@@ -14,8 +14,6 @@ times rounds rows is needed (objective: Bellet, Cyffers, Frey, Gaudel, Lereveren
 2026, arXiv 2510.17480; this form of G is derived here).
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.linalg import cholesky, sqrtm
 from scipy.optimize import minimize

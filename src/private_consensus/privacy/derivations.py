@@ -1,7 +1,5 @@
 """Derivations of a guarantee in words and numbers, from the releases to epsilon."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

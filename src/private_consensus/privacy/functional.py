@@ -8,8 +8,6 @@ If the mean of the protected attribute is computed from the data, the replaced r
 1/n in n terms, which adds :math:`\|\sum_i x_i\|/n`.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Mechanism of the coefficients of a quadratic objective (functional mechanism)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import repeat

@@ -6,8 +6,6 @@ An algorithm computes an approximate minimiser of a perturbed objective, which i
 (:class:`ThresholdTests`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Mechanisms on random batches of records."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple

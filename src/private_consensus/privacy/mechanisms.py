@@ -10,8 +10,6 @@ values that broadcast to ``[settings, runs, agents, 1]``, or one such value for 
 array never means time. The set of mechanisms is closed: an audit refuses subclasses from outside.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import KW_ONLY, dataclass

@@ -40,8 +40,6 @@ both directions: z and z' may be exchanged. For :math:`\kappa\to0` it is :math:`
 that of the Gaussian mechanism.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

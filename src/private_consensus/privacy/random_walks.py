@@ -6,8 +6,6 @@ of u to v is then that of a Gaussian mechanism with :math:`\mu/\sqrt s`, where :
 loss to the eavesdropper.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.optimize import brentq
 

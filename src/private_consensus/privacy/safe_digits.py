@@ -1,7 +1,5 @@
 """Format privacy numbers with a few digits, rounded so that no loss appears smaller than it is."""
 
-from __future__ import annotations
-
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 

@@ -6,8 +6,6 @@ Lyu, Su, Li, "Understanding the sparse vector technique for differential privacy
 Algorithm 7, whose case of two equal budgets and no numeric answers is Algorithm 1.
 """
 
-from __future__ import annotations
-
 import math
 
 from private_consensus.common.errors import arguments

@@ -27,8 +27,6 @@ in many dimensions, a general bound holds for samples of fixed size: Wang, Balle
 "Subsampled Renyi differential privacy and analytical moments accountant", 2019, Theorem 9.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache

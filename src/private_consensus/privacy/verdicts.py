@@ -25,8 +25,6 @@ the executed algorithm only if the execution is as declared. Therefore:
 * Without an audit, lines 6 and 7 state what the accountant proves of the declaration.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -15,8 +15,6 @@ privacy, statements, audits). Numbers may differ by a relative :data:`ROUNDING`;
 truth values must be identical. Statistics of claims may also differ by :data:`ROUNDING_OF_CLAIMS`.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

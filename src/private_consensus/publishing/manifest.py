@@ -1,7 +1,5 @@
 """Build the manifest of the reference: commit, versions, seed, data, machine, wall times."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

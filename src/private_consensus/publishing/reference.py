@@ -1,7 +1,5 @@
 """Write the reference results: figures, tables, claims, audits and a manifest."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Format numbers, intervals, and the names of algorithms and figures for readers."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Render the pages of the report as HTML."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

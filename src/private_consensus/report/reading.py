@@ -1,7 +1,5 @@
 """Read the results of a run from its files, for the pages of the report."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Write the folder of the report: pages, style, scripts and downloads."""
 
-from __future__ import annotations
-
 import shutil
 from functools import cache
 from importlib.resources import files

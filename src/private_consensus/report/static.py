@@ -4,8 +4,6 @@
 documentation, writes the report of ``results/reference``, and fails if a link is dead.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import shutil

@@ -4,8 +4,6 @@ A cell is a problem, a number of agents, a number of records per agent and an ep
 a cell are those of the same data and runs, so that methods are compared in pairs.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -16,8 +16,6 @@ sign + for the largest scores and - for the smallest. The bound is that of
 too small, as a test of the audit itself.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self

@@ -13,8 +13,6 @@ The recursions hold for all noise distributions with the variances :math:`2\sigm
 4.11 and 4.16.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple

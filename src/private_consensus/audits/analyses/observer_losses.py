@@ -3,8 +3,6 @@
 The analysis executes the method with chosen noise (:mod:`private_consensus.audits.observers`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self

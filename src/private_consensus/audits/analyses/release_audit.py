@@ -14,8 +14,6 @@ is chosen on one half of the outputs and tested on the other (Clopper and Pearso
 that the paper assumes, the exact minimiser plus :math:`N(0,\sigma_k^2I)`, is audited likewise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Self

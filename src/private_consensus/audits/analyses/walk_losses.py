@@ -1,7 +1,5 @@
 """Privacy loss between agents of a random walk that visits each agent once, as an experiment."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, ClassVar, Self

@@ -9,8 +9,6 @@ problems with streams of data has a function ``measurements`` instead. Modules a
 problem is audited.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from importlib import import_module
 from types import ModuleType

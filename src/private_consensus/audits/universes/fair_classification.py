@@ -1,7 +1,5 @@
 """Data sets of fair classification: rows and labels of one training set."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

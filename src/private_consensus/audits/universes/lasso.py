@@ -1,7 +1,5 @@
 """Data sets of the lasso: rows within the bound, and responses."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Data sets of linear observation: streams of measurements."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any

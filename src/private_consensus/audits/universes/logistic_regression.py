@@ -1,7 +1,5 @@
 """Data sets of logistic regression: rows of norm at most 1, and labels."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Data sets of mean estimation: records in the box."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Data sets of the perceptron: images and their classes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Errors for users, whose messages name the invalid input in one sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any

@@ -4,8 +4,6 @@ Numbers are Python or NumPy numbers. Text, Boolean values, complex numbers and N
 as numbers.
 """
 
-from __future__ import annotations
-
 import math
 import numbers
 from collections.abc import Callable, Collection, Iterable, Mapping

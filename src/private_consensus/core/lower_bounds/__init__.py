@@ -4,8 +4,6 @@ A subclass outside of this package has no attack, since its step may differ. A m
 when its attack is needed, so that the hash of a job covers the attack on its algorithm only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Attacks on private versions of ADMM."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

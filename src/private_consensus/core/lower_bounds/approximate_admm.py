@@ -4,8 +4,6 @@ A pair of records changes the exact minimiser by a fraction of :math:`\Delta_2/m
 the objective. Approximate minimisers change by at least that, minus :math:`2\beta/m`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Attacks on consensus ADMM and linearised ADMM (Gratton et al.)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 

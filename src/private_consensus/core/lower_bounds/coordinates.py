@@ -1,7 +1,5 @@
 """Attack on private coordinate descent (Xiao et al., Appendix K)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Attacks on gradient descent with noise on each message."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

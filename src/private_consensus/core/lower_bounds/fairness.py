@@ -1,7 +1,5 @@
 """Attacks on classifiers by the functional mechanism (Ding)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

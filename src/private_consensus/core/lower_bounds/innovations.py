@@ -1,7 +1,5 @@
 """Attacks on consensus + innovations (Wang et al.)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Attack on decentralized SGD that sends a random fraction of the coordinates."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

@@ -5,8 +5,6 @@ and parameters of an ``EXAMPLE``. A parameter ``partition`` is "shared" if all r
 partition of the records, or "per_run".
 """
 
-from __future__ import annotations
-
 import pkgutil
 from collections.abc import Mapping
 from functools import cache

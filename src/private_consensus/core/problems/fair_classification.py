@@ -8,8 +8,6 @@ agent has all training rows. A record is predicted positive if and only if :math
 Each run has its own training and test set, or one of ``splits`` pairs of sets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property

@@ -10,8 +10,6 @@ the measurements are private.
 Neighbours (Definition 3.1) differ in one :math:`y_i(t)`, by at most :math:`\delta` in l1 norm.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property

@@ -5,8 +5,6 @@ r"""Distributed mean estimation in a box (Showkatbakhsh et al., eq. (38)).
 The objective is a SUM over the agent's records, hence :math:`\mu = L = |D_i|`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 

@@ -18,8 +18,6 @@ backpropagated derivative, so
 and scaling the rows of :math:`\delta` clips it. Gradients of single records are not computed.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal

@@ -8,8 +8,6 @@ retained directions. Either the sign of :math:`g^T w(\pm 1)` agrees with t, or t
 on :math:`g^T w = 0` for a t between -1 and 1.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -4,8 +4,6 @@ Each problem of a batch stops when its gradient is small, and changes to Newton 
 progress is slow. Its solution does not depend on the other problems of the batch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

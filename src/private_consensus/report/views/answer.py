@@ -1,7 +1,5 @@
 """Compose the result of the whole reproduction in one sentence."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Content of the page of audits."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Present the comparison of methods: the answer, pairwise wins, and public records to beat."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Content of the page of data sets."""
 
-from __future__ import annotations
-
 from operator import itemgetter
 
 from private_consensus.common.grouping import grouped

@@ -1,7 +1,5 @@
 """Content of figures and tables: caption, data, settings, and the command for each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ The lower bound is the larger one of a known attack and an audit; the upper boun
 accountant's epsilon.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator

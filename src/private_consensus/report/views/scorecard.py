@@ -1,7 +1,5 @@
 """Scorecard of the claims: one row per claim. No total counts additions and other papers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import lru_cache
 from operator import itemgetter

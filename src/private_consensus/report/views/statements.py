@@ -1,7 +1,5 @@
 """Content of the page of statements: verdicts, computations, and errata with their corrections."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from operator import itemgetter

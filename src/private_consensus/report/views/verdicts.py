@@ -1,7 +1,5 @@
 """Format claims, their verdicts, and remarks that explain a verdict."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Audits that are separate experiments: the release of D-ZOA, the canaries of Q-DPSGD-1."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

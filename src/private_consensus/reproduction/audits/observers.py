@@ -1,7 +1,5 @@
 """Privacy losses to observers, for ``config/observers.yaml``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Comparison of the utility of published and corrected variants, with their true epsilon."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Audits of small examples and of settings of experiments, as rows of one table."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence

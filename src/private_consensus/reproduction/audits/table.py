@@ -4,8 +4,6 @@ The verdict is that of :func:`private_consensus.privacy.verdict`. The audit's ve
 was decided at the error level of the whole table of audits (:func:`.settings.decided`).
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence

@@ -5,8 +5,6 @@ zero vector or a guess. Means over runs are compared, at the last tested iterati
 changes no verdict.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

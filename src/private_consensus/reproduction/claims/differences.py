@@ -1,7 +1,5 @@
 """Name the parameters of a claim's tests that were not tested at the values of the paper."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any

@@ -14,8 +14,6 @@ small levels of many simultaneous claims. Fewer than :data:`MIN_RUNS` runs give 
 value that is equal in all runs is exact.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

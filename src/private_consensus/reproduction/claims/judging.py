@@ -13,8 +13,6 @@ undecided. A claim of k elements
 The ``quantifier`` of a test (:class:`.schema.Test`) determines how its elements are combined.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

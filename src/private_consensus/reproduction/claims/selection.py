@@ -1,7 +1,5 @@
 """Select the measurements of a series as arrays with one row per point and one column per run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any

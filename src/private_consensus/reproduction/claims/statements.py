@@ -5,8 +5,6 @@ differences, with one row of the matrix A per statistic. A statistic of a test i
 of the claim.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations

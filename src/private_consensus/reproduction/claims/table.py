@@ -3,8 +3,6 @@
 Verdicts are adjusted for the number of claims of all papers.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence

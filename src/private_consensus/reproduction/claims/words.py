@@ -1,7 +1,5 @@
 """Words of the tables of claims: verdicts and their combination, measures and axes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 HELD, IN_PART, NOT_HELD = "held", "held in part", "did not hold"

@@ -6,8 +6,6 @@ setting. :func:`wrong_settings` checks types, ranges and sizes in the settings o
 checks the size of prepared data when it loads them.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ A cell is one (experiment, algorithm) pair with the complete specification of al
 is plain JSON; its hash determines whether a result is up to date.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Acquire data sets from the cache, a mirror or a publisher, or sample a surrogate."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Sequence

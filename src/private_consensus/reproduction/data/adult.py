@@ -4,8 +4,6 @@ The canonical table has the 32,561 rows of the training file, then the 16,281 ro
 Missing values (``?``) are null, and labels have no trailing dot.
 """
 
-from __future__ import annotations
-
 import io
 import zipfile
 from pathlib import Path

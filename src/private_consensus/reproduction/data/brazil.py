@@ -6,8 +6,6 @@ indicators have the sizes, the order and the frequencies of IPUMS International'
 A row with unknown religion or race has zeros in the block. The licence forbids publishing records.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

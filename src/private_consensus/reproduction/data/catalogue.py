@@ -1,7 +1,5 @@
 """Entries of ``data_sets.yaml``: titles, licences, citations and sources of data sets."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field

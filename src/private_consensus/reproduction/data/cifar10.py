@@ -4,8 +4,6 @@ The publisher's archive has 50,000 training and 10,000 test images. The subset o
 12,000 and 2,000, which were stored as JPEG.
 """
 
-from __future__ import annotations
-
 import pickle
 import tarfile
 from pathlib import Path

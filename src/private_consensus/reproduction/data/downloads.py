@@ -1,7 +1,5 @@
 """Download the files of a publisher with retries, time limits and checksums."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

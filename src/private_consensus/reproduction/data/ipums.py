@@ -1,7 +1,5 @@
 """Request extracts of census data from IPUMS, with the key of the user."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path

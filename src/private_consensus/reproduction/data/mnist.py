@@ -3,8 +3,6 @@
 Hosts compress the four files differently; the checksums cover the uncompressed contents.
 """
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Prepare data sets: encode, scale, and describe them by a data card."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 

@@ -4,8 +4,6 @@ Checksums do not depend on the file format: that of a table covers the names and
 columns, not the program or the library version that wrote the file.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

@@ -4,8 +4,6 @@ Column maxima and ranges are computed from the data and treated as public, as in
 data card states this.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

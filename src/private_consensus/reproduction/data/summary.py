@@ -1,7 +1,5 @@
 """Summary of all data sets, for ``private-consensus data``."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import asdict
 from typing import Any

@@ -7,8 +7,6 @@ the same accuracy as on the real table. Nothing else of the real table is used, 
 one row can contradict each other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -7,8 +7,6 @@ ratio), weights and places are omitted. Persons without a family are a family of
 without an industry have the industry ``None``.
 """
 
-from __future__ import annotations
-
 import io
 import zipfile
 from pathlib import Path

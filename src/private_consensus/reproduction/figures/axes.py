@@ -1,7 +1,5 @@
 """Ranges, ticks and tick labels of axes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Drawing of loss against epsilon of the best methods and the baselines."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import altair as alt

@@ -1,7 +1,5 @@
 """Draw figures of curves with bands, in one or several panels."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

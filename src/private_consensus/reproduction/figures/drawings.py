@@ -1,7 +1,5 @@
 """Write a Vega-Lite chart as SVG, PNG and PDF."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Assign label, colour and dash to curves, such that a method has the same style in all figures."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Drawing of the privacy loss against the distance between target and observing agent."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import altair as alt

@@ -1,7 +1,5 @@
 """Communication graphs, and functions for panels of Altair charts of several papers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 

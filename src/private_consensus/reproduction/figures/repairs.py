@@ -1,7 +1,5 @@
 """Draw the cost of corrections: proven epsilon as published and as corrected, row by row."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from math import isfinite

@@ -1,7 +1,5 @@
 """Compute one cell: the measurements of all its runs and the privacy of each of its settings."""
 
-from __future__ import annotations
-
 import copy
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence

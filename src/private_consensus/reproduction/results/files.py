@@ -1,7 +1,5 @@
 """Write and read results; each file is written atomically and contains its provenance."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

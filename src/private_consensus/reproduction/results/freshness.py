@@ -5,8 +5,6 @@ records were lost, or a file was copied. The report therefore compares the hashe
 code in each result with those of its job, and the checksums of its files.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

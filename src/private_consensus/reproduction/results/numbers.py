@@ -1,7 +1,5 @@
 """Compute the points of figures from measurements of runs, one row per point."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

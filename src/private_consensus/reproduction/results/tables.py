@@ -1,7 +1,5 @@
 """Tables of computed and published numbers, as data frame and Markdown."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any, cast

@@ -7,8 +7,6 @@ the counterexample of an erratum. ``config/statements.yaml`` states each stateme
 and names the function that computes it or the reason why none can.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from inspect import getdoc

@@ -1,7 +1,5 @@
 """Ding, chapter 3: PR-, PP- and IPP-ADMM."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from itertools import product

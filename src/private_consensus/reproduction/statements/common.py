@@ -1,7 +1,5 @@
 """Graphs, random vectors and searches that the computations of several statements use."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from private_consensus.core import networks

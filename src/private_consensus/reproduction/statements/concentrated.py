@@ -1,7 +1,5 @@
 """Ding, chapters 2 and 4: zCDP, Renyi differential privacy, noise on a grid."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from itertools import product

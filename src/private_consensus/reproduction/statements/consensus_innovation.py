@@ -4,8 +4,6 @@ Errors are exact moments. Laplace noise of scale :math:`\sigma_t` has variance :
 The privacy losses are those of an agent's messages, given all earlier messages.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Ding, chapter 6: the functional mechanism."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Showkatbakhsh et al.: gradient descent with consensus."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 from itertools import product

@@ -1,7 +1,5 @@
 """Xiao et al.: local differential privacy of decentralized optimisation."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable

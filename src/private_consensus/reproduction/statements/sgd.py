@@ -1,7 +1,5 @@
 """Ding, chapter 4: Q-DPSGD."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

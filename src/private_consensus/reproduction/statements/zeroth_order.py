@@ -1,7 +1,5 @@
 """Gratton et al.: D-ZOA."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from functools import cache, partial

@@ -1,7 +1,5 @@
 """Run ``private-consensus check``: validate a configuration without computing anything."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Run ``private-consensus reproduce``: figures, claims, privacy and audits of a study."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Write the page of a study in Markdown: figures, claims, privacy with verdicts, and audits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any

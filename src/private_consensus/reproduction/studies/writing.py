@@ -1,7 +1,5 @@
 """Write a new study (``private-consensus init``) that runs without changes."""
 
-from __future__ import annotations
-
 import keyword
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Construction of logistic regression from prepared records."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

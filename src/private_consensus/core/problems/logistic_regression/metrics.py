@@ -1,7 +1,5 @@
 """Metrics of models: losses and errors on local and on test records, and distances."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

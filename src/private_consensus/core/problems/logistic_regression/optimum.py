@@ -1,7 +1,5 @@
 """Minimisers of the sum of all objectives and of each local objective."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

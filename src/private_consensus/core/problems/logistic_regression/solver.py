@@ -1,7 +1,5 @@
 """Logistic loss, and solvers of the agents' problems: loss plus a linear and a quadratic term."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Drawings of Wang et al. (2022): trajectories of estimates, and errors with exact values."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import altair as alt

@@ -1,7 +1,5 @@
 """Drawings of Xiao et al. (2019): Figure 1 as heat maps, Figure A as messages of Algorithm 3."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 from typing import Any
