@@ -6,6 +6,7 @@ import os
 import random
 import sqlite3
 import subprocess
+import threading
 import warnings
 from contextlib import closing
 from functools import lru_cache, partial
@@ -17,6 +18,7 @@ import numpy as np
 import pytest
 
 import private_consensus as pc
+from private_consensus.audits import workers
 from private_consensus.audits.frozen import freeze
 from private_consensus.common.errors import InvalidInput
 
@@ -322,6 +324,12 @@ def test_environment_variables_of_the_data_are_leaks_and_other_processes_are_ref
     assert result.verdict == "leaks" and "environment" in result.reason
     result = pc.audit_function(lambda data: subprocess.run(["true"]), DATA, NEIGHBOURS)
     assert result.verdict == "refused" and "subprocess.Popen" in result.reason
+
+
+def test_a_function_that_waits_for_ever_is_not_executed(monkeypatch):
+    monkeypatch.setattr(workers, "PATIENCE", 0.2)
+    result = pc.audit_function(lambda data: threading.Event().wait(), DATA, NEIGHBOURS)
+    assert (result.verdict, result.reason) == ("not executed", workers.BLOCKED)
 
 
 def test_gaussian_noise_has_no_guarantee_at_delta_0():

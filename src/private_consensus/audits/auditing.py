@@ -231,8 +231,8 @@ def audit_calibrated(
                     pair, recorded, again, replayed = _executions(pair, search, *workers, source)
                     findings.add(pair, recorded, again, replayed)
                     search.reached(pair, max(findings.latest.values(), default=0.0))
-            except EOFError:
-                findings.error = "the process that executes the algorithm ended"
+            except EOFError as error:
+                findings.error = str(error) or "the process that executes the algorithm ended"
                 break
             progress(findings.pairs, pairs)
             if findings.leak:

@@ -300,8 +300,8 @@ def audit_function(
     try:
         with worker(executed) as first:
             result = _audited(first, executed, len(data_sets), delta)
-    except EOFError:
-        text = "the process that executes the function ended"
+    except EOFError as error:
+        text = str(error) or "the process that executes the function ended"
         return AuditResult(NOT_EXECUTED, text, delta=delta)
     frozen = freeze(data)
     equal = [number for number, other in enumerate(data_sets[1:], 1) if freeze(other) == frozen]

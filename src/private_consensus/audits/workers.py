@@ -8,12 +8,20 @@ classes of a notebook can be audited.
 import multiprocessing
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from pathlib import Path
 from pickle import PicklingError
 from typing import Any
 
 from numba.core.registry import cpu_target
 
 from private_consensus.common.errors import InvalidInput
+
+PATIENCE = 15.0
+"""Seconds without computation after which a process counts as blocked."""
+BLOCKED = (
+    "the process is blocked: a library with threads of its own, such as polars, that was used "
+    "before the audit cannot be used in it; audit in a new session, or use arrays"
+)
 
 
 class Worker:
@@ -46,8 +54,13 @@ class Worker:
         Raises
         ------
         EOFError
-            If the process ended.
+            If the process ended, or if it is blocked, with a message.
         """
+        used = None
+        while not self.connection.poll(PATIENCE):
+            earlier, used = used, _used_time(self.process.pid)
+            if used is not None and used == earlier:
+                raise EOFError(BLOCKED)
         return self.connection.recv()
 
     def call(self, *arguments: Any) -> Any:
@@ -69,6 +82,12 @@ def _serve(function: Callable[..., Any], connection: Any) -> None:
         except EOFError:
             return
         connection.send(function(*arguments))
+
+
+def _used_time(process: int | None) -> tuple[str, ...] | None:
+    """Return the processor time of a process, in user and system mode; None if unknown."""
+    path = Path(f"/proc/{process}/stat")
+    return tuple(path.read_text().rpartition(")")[2].split()[11:13]) if path.exists() else None
 
 
 @contextmanager
