@@ -284,11 +284,17 @@ class Search:
         if kind not in ("attracted", "far") or not universe.opposites(SMALL_ANGLE):
             return proposal
         if kind == "attracted":
-            opposites = universe.opposites(rng.uniform(SMALL_ANGLE, LARGEST_ANGLE))
-            first, second, _, attracting = opposites[turn % len(opposites)]
-            background = universe.copies(attracting)
+            # A public start may be far from 0, too; then the angle decides which margins are large.
+            is_any = turn % 3 == 2
+            smallest = 1e-3 if is_any else SMALL_ANGLE
+            angle = LARGEST_ANGLE * (smallest / LARGEST_ANGLE) ** float(rng.random())
+            opposites = universe.opposites(angle)
+            first, second, _, attracting = opposites[(turn + turn // 3) % len(opposites)]
+            proposal = proposal._replace(first=first, second=second)
+            if is_any:
+                return proposal._replace(text=f"opposite records of agent {agent}")
             text = f"opposite records of agent {agent} next to records that attract its model"
-            return proposal._replace(background=background, first=first, second=second, text=text)
+            return proposal._replace(background=universe.copies(attracting), text=text)
         if turn % 4 == 2:
             # Margins of both records differ: a label or a row changes along the model.
             row = proposal.first[0]
@@ -357,22 +363,29 @@ class Search:
         choice = rng.integers(5 if proposal.push else 4)
         background, push = proposal.background, proposal.push
         if choice == 0:
-            proposal = proposal._replace(first=universe.moved(proposal.first, size, rng))
+            proposal = proposal._replace(first=self._moved(proposal.first, size))
         elif choice == 1:
-            proposal = proposal._replace(second=universe.moved(proposal.second, size, rng))
+            proposal = proposal._replace(second=self._moved(proposal.second, size))
         elif choice == 2:
             background = universe.shortened(background, float(rng.choice([0.0, 1.0 - 0.5 * size])))
         elif choice == 3:
             # Some or all records of the agent become copies of another record.
-            pairs = [*universe.extremes(), *universe.opposites(SMALL_ANGLE)]
-            record = pairs[rng.integers(len(pairs))][rng.integers(2)]
             is_changed = np.zeros(background[-1].shape[:2], bool)
-            is_changed[agent] = rng.random(is_changed.shape[1]) < 2 * size
-            background = selected(is_changed, universe.copies(record), background)
+            is_changed[agent] = rng.random(is_changed.shape[1]) < rng.choice([2 * size, 1.0])
+            background = selected(is_changed, universe.copies(self._extreme()), background)
         elif push is not None:
             push = push._replace(vectors=push.vectors * float(10.0 ** rng.uniform(-0.5, 0.5)))
         text = f"records of agent {agent} by local search"
         return proposal._replace(background=background, text=text, push=push)
+
+    def _moved(self, record: Record, size: float) -> Record:
+        """Return a record at a distance from a record, or an unrelated extreme record."""
+        is_jump = self.rng.random() < 0.3
+        return self._extreme() if is_jump else self.universe.moved(record, size, self.rng)
+
+    def _extreme(self) -> Record:
+        pairs = [*self.universe.extremes(), *self.universe.opposites(SMALL_ANGLE)]
+        return pairs[self.rng.integers(len(pairs))][self.rng.integers(2)]
 
     def _measured(self) -> Iterator[Pair]:
         """Yield pairs of streams of measurements."""

@@ -24,6 +24,7 @@ STYLES = {
     "equal": ("first", "first", "halves", ""),
     "empty": ("empty", "empty", "halves", ""),
     "random": ("random", "random", "halves", ""),
+    "repeated": ("repeated", "repeated", "halves", ""),
     "extreme": ("extreme", "extreme", "halves", ""),
     "small": ("small", "small", "halves", ""),
     "halves": ("first", "second", "halves", ""),
@@ -147,6 +148,8 @@ class Universe(ABC):
             return self.shortened(own, 0.0)
         if name == "random":
             return self.random(rng, *shape)
+        if name == "repeated":
+            return self.copies(self.record(rng))
         if name == "small":
             return self.shortened(self.random(rng, *shape), float(10.0 ** rng.uniform(-3, 0)))
         if name == "extreme":

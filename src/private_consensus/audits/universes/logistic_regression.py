@@ -45,6 +45,7 @@ class LogisticUniverse(Universe):
         middles = [
             (cos * axes[0] + sin * axes[-1], cos * axes[-1] - sin * axes[0]),
             (diagonal, (axes[-1] - axes[0]) * 0.5**0.5),
+            (cos * axes[-1] + sin * axes[0], cos * axes[0] - sin * axes[-1]),
         ]
         pairs = []
         for middle, across in middles:
