@@ -409,12 +409,12 @@ class _Findings:
 
 def unattained(reached: Mapping[str, float]) -> Iterator[str]:
     """Yield what the largest changes of the tried pairs leave open."""
-    others = "pairs that were not tried may exceed it"
+    untried = "pairs that were not tried may exceed it"
     for name, ratio in reached.items():
         if ratio < ATTAINED:
-            yield f"{name}: no tried pair attains the declared sensitivity; {others}"
+            yield f"{name}: no tried pair attains the declared sensitivity; {untried}"
     if any(ratio >= ATTAINED for ratio in reached.values()):
-        yield f"reached 1: a tried change equals the declared sensitivity; {others}"
+        yield f"reached 1: a tried change equals the declared sensitivity; {untried}"
 
 
 def _has_guarantee(mechanism: Mechanism, horizon: int) -> bool:

@@ -48,14 +48,16 @@ def changed_files(directories: Iterable[str]) -> Generator[dict[str, Any]]:
         yield changed
     finally:
         is_active = False
-        others = {path for path, *_ in _listing(directories) - listed} - earlier.keys() - open_files
-        changed |= {path: _content(path) for path in sorted(earlier.keys() | others)}
+        unopened = (
+            {path for path, *_ in _listing(directories) - listed} - earlier.keys() - open_files
+        )
+        changed |= {path: _content(path) for path in sorted(earlier.keys() | unopened)}
         for path in reversed(earlier):
             if earlier[path] == changed[path]:
                 del changed[path]
             else:
                 _restore(path, earlier[path])
-        if others:
+        if unopened:
             # Longer than the resolution of the time of a change.
             time.sleep(0.02)
 

@@ -304,7 +304,9 @@ def audit_function(
         text = str(error) or "the process that executes the function ended"
         return AuditResult(NOT_EXECUTED, text, delta=delta)
     frozen = freeze(data)
-    equal = [number for number, other in enumerate(data_sets[1:], 1) if freeze(other) == frozen]
+    equal = [
+        number for number, neighbour in enumerate(data_sets[1:], 1) if freeze(neighbour) == frozen
+    ]
     note = f"equal to the data set: neighbours {', '.join(map(str, equal))}"
     return replace(result, notes=(*result.notes, note)) if equal else result
 

@@ -152,7 +152,7 @@ class Running:
         return self.draw((purpose, name), lambda: sequence(purpose, distribution, shape, name))
 
     def once(
-        self, name: str, distribution: str, shape: tuple[int, ...], purpose: str = "data"
+        self, name: str, distribution: Any, shape: tuple[int, ...], purpose: str = "data"
     ) -> np.ndarray:
         """Return standardized random numbers that are sampled once per run, [runs, *shape]."""
         if purpose == "noise":

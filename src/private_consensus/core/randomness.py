@@ -34,6 +34,13 @@ def generator(root: int, *names: str | int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(root, spawn_key=key))
 
 
+def _function_of(law: str | Law) -> Law:
+    if isinstance(law, str):
+        arguments.choice("law", law, UNIT_LAWS)
+        return UNIT_LAWS[law]
+    return arguments.function("law", law)
+
+
 @dataclass(frozen=True)
 class Streams(arguments.KnownKeywords):
     """Random streams of a block of Monte-Carlo runs.
@@ -104,15 +111,17 @@ class Streams(arguments.KnownKeywords):
         arguments.choice("stream purpose", purpose, PURPOSES)
         return generator(self.root, purpose, self.groups.get(purpose, ""), run, name)
 
-    def draw(self, purpose: str, law: str, shape: tuple[int, ...], name: str = "") -> np.ndarray:
+    def draw(
+        self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
+    ) -> np.ndarray:
         """Sample standardized random variables for every run.
 
         Parameters
         ----------
         purpose : str
             One of :data:`PURPOSES`.
-        law : str
-            Distribution, a key of :data:`UNIT_LAWS`.
+        law : str or callable
+            Distribution: a key of :data:`UNIT_LAWS`, or a function of generator and shape.
         shape : tuple of int
             Shape per run.
         name : str, default ""
@@ -122,8 +131,8 @@ class Streams(arguments.KnownKeywords):
         -------
         ndarray, shape ``(runs, *shape)``
         """
-        arguments.choice("law", law, UNIT_LAWS)
-        return np.stack([UNIT_LAWS[law](g, shape) for g in self.generators(purpose, name)])
+        draw = _function_of(law)
+        return np.stack([draw(g, shape) for g in self.generators(purpose, name)])
 
     def sequence(
         self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
@@ -134,8 +143,8 @@ class Streams(arguments.KnownKeywords):
         ----------
         purpose : str
             One of :data:`PURPOSES`.
-        law : str or callable
-            Distribution: a key of :data:`UNIT_LAWS`, or a function of generator and shape.
+        law
+            See :meth:`draw`.
         shape : tuple of int
             Shape per run and iteration.
         name : str, default ""
@@ -146,10 +155,7 @@ class Streams(arguments.KnownKeywords):
         ndarray, shape ``(runs, *shape)``
             Samples of one iteration.
         """
-        if not callable(law):
-            arguments.choice("law", law, UNIT_LAWS)
-        draw = UNIT_LAWS[law] if isinstance(law, str) else law
-        generators = self.generators(purpose, name)
+        draw, generators = _function_of(law), self.generators(purpose, name)
         # Several iterations are sampled per call, since each call has a constant cost. The numbers
         # are unchanged.
         chunk_size = max(1, min(256, 4096 // max(1, int(np.prod(shape)))))

@@ -90,6 +90,8 @@ class SampledGradient(OnBatches):
 
     The handler samples the batch, and the query is called with it: ``query(rows, sizes)`` returns
     the means [settings, runs, agents, dim] of gradients that are clipped to the norm ``clip``.
+    The batch of an agent is the first ``sizes`` [settings, runs, agents] of the indices ``rows``
+    [runs, agents, largest].
 
     Parameters
     ----------

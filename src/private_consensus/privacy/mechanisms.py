@@ -607,7 +607,8 @@ class CancellingLinks(Gaussian):
     r"""Noisy messages on all edges, with noise whose weighted sum at the sender is 0.
 
     The query is a vector per agent; the output has one vector per pair of agents, 0 without an
-    edge. The vector of an agent for itself is hidden: a replay returns that of the other data.
+    edge. The vector of an agent for itself is hidden: a replay returns that of the other data, so
+    that messages are ``np.where(np.eye(agents)[..., None] == 1, 0.0, output)``.
     With Y white noise, :math:`Z_{a\to v} = Y_{a\to v} - \sum_j w_{aj} Y_{a\to j} / (d_a w_{av})`.
 
     Parameters
