@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from private_consensus.audits.auditing import audit, audit_calibrated, with_values_of
-from private_consensus.audits.examples import PROBLEMS, complete, mean_estimation
+from private_consensus.audits.examples import PROBLEMS, census, complete, mean_estimation
 from private_consensus.audits.observers import observe
 from private_consensus.audits.workers import worker
 from private_consensus.common.errors import InvalidInput
@@ -902,4 +902,36 @@ def test_faults_that_few_data_sets_show_are_named(kind, verdict):
     data = PROBLEMS["logistic_regression"](4)
     star = networks.build(Streams(0, (0,)), "star", 4, weights="metropolis")
     result = audit_calibrated(kind(), data, star, HORIZON, 1e-5, pairs=200)
+    assert result.verdict == verdict, result
+
+
+class CovarianceOfThePublicMean(GradientStep):
+    """Releases the sum of (z - mean) x over training rows; both factors are at most 1."""
+
+    def change(self, problem):
+        return 1.0
+
+    def mean(self, problem, training):
+        return problem.mean
+
+    def direction(self, problem, z, state, t):
+        training = problem.in_training()[:, 0]
+        weights = training * (problem.protected - self.mean(problem, training))
+        return np.broadcast_to(weights @ problem.features, z.shape)
+
+
+class CovarianceOfTheirMean(CovarianceOfThePublicMean):
+    """The mean of the training rows changes with a record."""
+
+    def mean(self, problem, training):
+        return training @ problem.protected / training.sum()
+
+
+@pytest.mark.parametrize(
+    ("kind", "verdict"),
+    [(CovarianceOfThePublicMean, "not contradicted"), (CovarianceOfTheirMean, "understated")],
+)
+def test_protected_attributes_are_private_except_for_their_mean(kind, verdict):
+    single = networks.build(Streams(0, (0,)), "single", 1)
+    result = audit_calibrated(kind(), census(), single, 2, 1e-5)
     assert result.verdict == verdict, result

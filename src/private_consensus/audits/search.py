@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from private_consensus.common.errors import arguments
 from private_consensus.core.networks import Network
 from private_consensus.core.randomness import Streams
 
@@ -389,7 +390,9 @@ class Search:
 
     def _measured(self) -> Iterator[Pair]:
         """Yield pairs of streams of measurements."""
-        change, unit = float(self.algorithm.largest_change), self.algorithm.relation.unit
+        unit, change = self.algorithm.relation.unit, getattr(self.algorithm, "largest_change", None)
+        expected = "an attribute: the largest change of a measurement in the l1 norm"
+        change = arguments.number("algorithm.largest_change", change, expected)
         measured = module_of(self.problem).measurements
         moved = measured(self.problem, change, unit, self.rng, self.horizon)
         for number in range(self.count):

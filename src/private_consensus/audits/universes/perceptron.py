@@ -11,7 +11,7 @@ from . import Background, Record, Universe
 
 
 class PerceptronUniverse(Universe):
-    """Images with entries in [0, 1] and one of the classes."""
+    """Images of one of the classes, with entries in [0, 1] or up to 1000: they have no bound."""
 
     def extremes(self) -> list[tuple[Record, Record]]:
         bright = np.ones(self.problem.inputs)
@@ -24,6 +24,7 @@ class PerceptronUniverse(Universe):
 
     def random(self, rng: np.random.Generator, *shape: int) -> Background:
         images = rng.random((*shape, self.problem.inputs)) ** rng.choice([0.0, 1.0])
+        images *= rng.choice([1.0, 10.0 ** rng.uniform(0, 3)])
         return images, rng.integers(0, CLASSES, shape)
 
     def problem_of(self, background: Background) -> Any:
