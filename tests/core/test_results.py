@@ -66,10 +66,10 @@ def test_the_guarantee_is_the_smallest_epsilon_of_the_accountants_in_a_derivatio
 
 def test_the_audit_of_a_result_uses_the_simulated_setting():
     done = result("muffliato_gd", SHARES.logistic_regression(), 2)
-    audit_result = done.audit(pairs=10)
+    audit_result = done.audit(pairs=20)
     assert audit_result.verdict == "not contradicted"
     assert audit_result.epsilon == pytest.approx(done.guarantee.epsilon)
-    assert (audit_result.pairs, audit_result.agents, audit_result.iterations) == (10, 5, 2)
+    assert (audit_result.pairs, audit_result.agents, audit_result.iterations) == (20, 5, 2)
 
 
 def test_an_exported_model_contains_its_guarantee_and_prediction_rule(tmp_path):

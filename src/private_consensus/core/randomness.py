@@ -34,13 +34,6 @@ def generator(root: int, *names: str | int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(root, spawn_key=key))
 
 
-def _function_of(law: str | Law) -> Law:
-    if isinstance(law, str):
-        arguments.choice("law", law, UNIT_LAWS)
-        return UNIT_LAWS[law]
-    return arguments.function("law", law)
-
-
 @dataclass(frozen=True)
 class Streams(arguments.KnownKeywords):
     """Random streams of a block of Monte-Carlo runs.
@@ -131,7 +124,7 @@ class Streams(arguments.KnownKeywords):
         -------
         ndarray, shape ``(runs, *shape)``
         """
-        draw = _function_of(law)
+        draw = UNIT_LAWS[arguments.choice("law", law, UNIT_LAWS)] if isinstance(law, str) else law
         return np.stack([draw(g, shape) for g in self.generators(purpose, name)])
 
     def sequence(
@@ -155,7 +148,8 @@ class Streams(arguments.KnownKeywords):
         ndarray, shape ``(runs, *shape)``
             Samples of one iteration.
         """
-        draw, generators = _function_of(law), self.generators(purpose, name)
+        draw = UNIT_LAWS[arguments.choice("law", law, UNIT_LAWS)] if isinstance(law, str) else law
+        generators = self.generators(purpose, name)
         # Several iterations are sampled per call, since each call has a constant cost. The numbers
         # are unchanged.
         chunk_size = max(1, min(256, 4096 // max(1, int(np.prod(shape)))))

@@ -38,7 +38,7 @@ def _computations() -> dict[str, Callable[[], Parts]]:
         for module in MODULES
         for key, function in vars(module).items()
         if getattr(function, "__module__", "") == module.__name__
-        and getattr(function, "__annotations__", {}).get("return") == "Parts"
+        and getattr(function, "__annotations__", {}).get("return") == Parts
         and not key.startswith("_")
     }
 
