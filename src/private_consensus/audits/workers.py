@@ -19,8 +19,8 @@ from private_consensus.common.errors import InvalidInput
 PATIENCE = 15.0
 """Seconds without computation after which a process counts as blocked."""
 BLOCKED = (
-    "the process is blocked: a library with threads of its own, such as polars, that was used "
-    "before the audit cannot be used in it; audit in a new session, or use arrays"
+    "the process waits and computes nothing. A library with threads, such as polars, does this if "
+    "the session used it before the audit: audit in a new session, or use arrays"
 )
 
 

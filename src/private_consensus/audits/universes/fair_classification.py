@@ -10,7 +10,7 @@ from . import Background, Record, Universe
 
 
 class FairUniverse(Universe):
-    """Rows without negative entries, of norm at most 1. The mean of ``problem.mean`` is public."""
+    """Rows without negative entries, of norm at most 1. The mean protected attribute is public."""
 
     def __init__(self, problem: FairLogisticRegression):
         super().__init__(problem)
