@@ -12,7 +12,12 @@ from scipy.stats import t
 from private_consensus import cli
 from private_consensus.common.errors import InvalidInput
 from private_consensus.publishing import compare, publish
-from private_consensus.publishing.comparison import changed, paired
+from private_consensus.publishing.comparison import (
+    changed,
+    error_by_chance,
+    paired,
+    standard_errors,
+)
 from private_consensus.publishing.reference import MAX_ROWS, require_aggregates
 from private_consensus.reproduction.results.numbers import INTERVAL, QUARTILES, RANGE, SPREAD
 
@@ -112,12 +117,16 @@ def test_changed_numbers_verdicts_and_epsilons_are_reported(run, reference, caps
     flagged = pl.DataFrame(AUDITED | {"verdict": ["leaks"]})
     write_result(flagged, run_folder / "audit" / "audits.parquet")
     comparison = compare(run_folder, reference)
-    assert sum(line.startswith("first_fig1:") for line in comparison.changed) == 2
-    assert any("epsilon_accountant" in line for line in comparison.changed)
-    assert comparison.missing == ("data/second_fig1.parquet: not in the run",)
-    assert len(comparison.verdicts) == (claims["verdict"] != "held").sum() + 1  # plus one audit
-    audit = "one (representative, this setting, correct): not contradicted became leaks"
-    assert audit in comparison.verdicts
+    verdicts = (claims["verdict"] != "held").sum() + 1  # plus one audit
+    assert comparison.changed == numbers.height + privacy.height + verdicts
+    assert comparison.lines[0] == "data/second_fig1.parquet: not in the run"
+    assert (comparison.missing, comparison.absent, comparison.new) == (1, 0, 0)
+    assert comparison.lines[-1].startswith("privacy: epsilon_accountant of ")
+    audit = (
+        "audit/audits: verdict of algorithm one, setting representative, level this setting, "
+        "copy correct: not contradicted became leaks"
+    )
+    assert audit in comparison.lines
     assert cli.main(["compare", str(run_folder), "--reference", str(reference)]) == 1
     capsys.readouterr()
 
@@ -128,12 +137,11 @@ def test_a_changed_or_missing_lower_bound_is_reported(run, reference, column):
     tables = [pl.read_parquet(folder / "privacy.parquet") for folder in (reference, run_folder)]
     for folder, privacy, bound in zip((reference, run_folder), tables, (1.0, 1.1), strict=True):
         write_result(privacy.with_columns(pl.lit(bound).alias(column)), folder / "privacy.parquet")
-    assert all(f"{column} differs" in line for line in compare(run_folder, reference).changed)
+    assert compare(run_folder, reference).changed == tables[0].height
     write_result(tables[1].drop(column, strict=False), run_folder / "privacy.parquet")
-    assert all(f"{column} is missing" in line for line in compare(run_folder, reference).changed)
-    assert compare(run_folder, reference).changed
+    assert compare(run_folder, reference).lines == (f"privacy: {column} is missing",)
     write_result(tables[0].with_columns(pl.lit(1.0).alias(column)), run_folder / "privacy.parquet")
-    assert compare(run_folder, reference).changed == ()
+    assert compare(run_folder, reference).same
 
 
 def test_an_exact_comparison_finds_changes_below_the_monte_carlo_error(run, reference, capsys):
@@ -141,22 +149,41 @@ def test_an_exact_comparison_finds_changes_below_the_monte_carlo_error(run, refe
     assert cli.main(["compare", str(run_folder), "--reference", str(reference), "--exact"]) == 0
     file = run_folder / "data" / "first_fig1.parquet"
     numbers = pl.read_parquet(file)
-    for factor, same in ((1 + 1e-9, True), (1 + 1e-5, False)):
+    for factor, changes in ((1 + 1e-9, 0), (1 + 1e-5, numbers.height)):
         write_result(numbers.with_columns(y=pl.col("y") * factor), file)
-        assert compare(run_folder, reference, exact=True).same is same
-    (line,) = compare(run_folder, reference, exact=True).changed
-    assert line.startswith("data/first_fig1.parquet: y differs in ")
+        assert compare(run_folder, reference, exact=True).changed == changes
     assert cli.main(["compare", str(run_folder), "--reference", str(reference), "--exact"]) == 1
-    write_result(numbers.reverse(), file)
-    assert not compare(run_folder, reference, exact=True).same
-    write_result(numbers.head(1), file)
-    assert (
-        f"{numbers.height} rows became 1" in compare(run_folder, reference, exact=True).changed[0]
-    )
     file.unlink()
-    missing = compare(run_folder, reference, exact=True).missing
+    missing = compare(run_folder, reference, exact=True).lines
     assert missing == ("data/first_fig1.parquet: not in the run",)
     capsys.readouterr()
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_common_rows_of_tables_with_different_rows_are_compared(run, reference, exact):
+    _, run_folder = run
+    file = run_folder / "data" / "first_fig1.parquet"
+    numbers = pl.read_parquet(reference / "data" / "first_fig1.parquet")
+    # The run lacks the first row, has a new row in front, and the other rows in reverse order.
+    new = numbers.head(1).with_columns(x=pl.col("x") + 100)
+    rerun = pl.concat([new, numbers.tail(-1).reverse()])
+    write_result(rerun, file)
+    comparison = compare(run_folder, reference, exact=exact)
+    assert (comparison.changed, comparison.absent, comparison.new) == (0, 1, 1)
+    assert not comparison.same
+    last = pl.int_range(pl.len()) == numbers.height - 1
+    write_result(rerun.with_columns(y=pl.when(last).then(9.5).otherwise("y")), file)
+    comparison = compare(run_folder, reference, exact=exact)
+    assert (comparison.changed, comparison.absent, comparison.new) == (1, 1, 1)
+
+
+def test_rows_with_equal_keys_and_missing_or_rounded_keys_are_joined():
+    keys = {"panel": ["a", "a", None], "x": [0.1 + 0.2, 0.3, np.nan]}
+    before = pl.DataFrame({**keys, "n": [1, 1, 1], "y": [1.0, 2.0, 3.0]})
+    after = before.with_columns(pl.col("n").cast(pl.UInt32), x=pl.Series([0.3, 0.1 + 0.2, np.nan]))
+    pair = paired("data/f", before, after)
+    assert (pair.absent, pair.new) == ([], [])
+    assert pair.after["y"].to_list() == [1.0, 2.0, 3.0]
 
 
 def points(y, half, kind=INTERVAL, runs=25):
@@ -165,11 +192,16 @@ def points(y, half, kind=INTERVAL, runs=25):
                          "runs": [runs] * len(y), "interval": [kind] * len(y)})  # fmt: skip
 
 
+def significant(first, second, count):
+    pair = paired("data/f", first, second)
+    return changed(pair, "y", error_by_chance(pair, count))
+
+
 def test_a_mean_change_is_significant_beyond_the_student_quantile():
     allowed = t.isf(0.05 / (2 * 3), 24) * np.hypot(0.1, 0.1)
     for shift, count in ((0.999 * allowed, 0), (1.001 * allowed + 1e-5, 1)):
-        both = paired(points([1, 2, 3], 0.1), points([1 + shift, 2, 3], 0.1), "f")
-        assert len(changed(both)) == count
+        both = points([1, 2, 3], 0.1), points([1 + shift, 2, 3], 0.1)
+        assert len(significant(*both, 3)) == count
 
 
 def test_at_most_a_tenth_of_pairs_from_one_distribution_differ_significantly():
@@ -177,15 +209,22 @@ def test_at_most_a_tenth_of_pairs_from_one_distribution_differ_significantly():
     for _ in range(200):
         first, second = draws.normal(0, 1, (2, 20, 25))
         frames = [points(v.mean(1), v.std(1, ddof=1) / 5) for v in (first, second)]
-        count += bool(changed(paired(*frames, "f")))
+        count += bool(significant(*frames, 20))
     assert count <= 20
+
+
+def test_infinite_means_and_errors_are_compared():
+    values = [1.0, np.inf, np.inf, np.nan]
+    first, second = points(values, 0.0), points([np.inf, np.inf, 1.0, np.nan], 0.0)
+    assert len(significant(first, second, 1)) == 2
+    wide = points([1.0, 2.0], np.array([np.inf, 0.1]))
+    assert significant(wide, points([5.0, 2.0], 0.1), 2) == []
 
 
 @pytest.mark.parametrize(("kind", "half"), [(QUARTILES, 0.6745), (RANGE, 2.0), (SPREAD, 2.0)])
 def test_standard_errors_are_derived_from_quartiles_ranges_and_deviations(kind, half):
-    both = paired(points([0.0], half, kind, 100), points([0.0], half, kind, 100), "f")
     expected_error = 0.12533 if kind == QUARTILES else 0.2
-    assert both["error"].to_list() == pytest.approx([expected_error], rel=1e-3)
+    assert standard_errors(points([0.0], half, kind, 100)) == pytest.approx(expected_error, 1e-3)
 
 
 def test_violated_reference_settings_have_a_lower_bound_above_their_claim():

@@ -95,9 +95,10 @@ def compare(options: Namespace) -> int:
 
     with progress("comparison"):
         result = publishing.compare(options.run, options.reference, exact=options.exact)
-    lists = {key: getattr(result, key) for key in ("changed", "missing", "verdicts")}
-    counts = ", ".join(f"{len(lines)} {key}" for key, lines in lists.items())
     manner = "to a relative 1e-6" if options.exact else "within Monte-Carlo error"
-    show(*(f"{key}: {line}" for key, listed in lists.items() for line in listed))
-    show(f"{result.compared} values compared {manner}: {counts}")
+    show(*result.lines)
+    show(
+        f"{result.compared} values compared {manner}: {result.changed} changed; rows: "
+        f"{result.absent} absent, {result.new} new; {result.missing} tables and columns missing"
+    )
     return 0 if result.same else 1

@@ -1,22 +1,21 @@
-r"""Compare the numbers of a run with the reference results.
+r"""Compare the tables of a run with those of the reference results.
 
-By default, a number has changed if the difference exceeds its Monte-Carlo error. Two means
-y, y' with standard errors s, s' changed if
+Rows are joined by the columns that identify them. Only rows of both tables are compared; rows that
+only one table has are counted. Two compared numbers may differ by a relative :data:`ROUNDING`.
+
+An exact comparison compares all columns of all tables (figure data, claims, privacy, statements,
+audits). Statistics of claims may also differ by :data:`ROUNDING_OF_CLAIMS`. Otherwise, the means of
+figures and tables, epsilons (with :data:`ROUNDING_OF_EPSILONS`) and verdicts are compared. Means
+may then differ by their Monte-Carlo error: means y, y' with standard errors s, s' changed if
 
 .. math:: |y - y'| > q \sqrt{s^2 + s'^2},
 
 where q is the quantile of Student's distribution with the degrees of freedom of the smaller run.
-Its level of 5 % is divided (Bonferroni) among all compared random numbers. Runs with the same
-seed are correlated, which makes the test conservative. A number without an error is exact and must
-be equal up to rounding.
-
-An exact comparison ignores Monte-Carlo errors. It compares all tables (figure data, claims,
-privacy, statements, audits). Numbers may differ by a relative :data:`ROUNDING`; words, counts and
-truth values must be identical. Statistics of claims may also differ by :data:`ROUNDING_OF_CLAIMS`.
+Its level of 5 % is divided (Bonferroni) among all random means of the reference. Runs with the same
+seed are correlated, which makes the test conservative.
 """
 
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,10 +23,9 @@ import numpy as np
 import polars as pl
 from scipy.stats import norm, t
 
-from private_consensus.common.errors import Refused, arguments, require
+from private_consensus.common.errors import arguments, require
 from private_consensus.common.multiplicity import ALPHA
 from private_consensus.common.readable import read_json
-from private_consensus.common.secrets import redacted
 from private_consensus.reproduction.results.files import rows_of
 from private_consensus.reproduction.results.numbers import INTERVAL, QUARTILES, RANGE, SPREAD
 
@@ -36,189 +34,194 @@ ROUNDING = 1e-6
 ROUNDING_OF_CLAIMS = 1e-9
 """Largest absolute difference of two equal statistics of claims. A statistic such as the logarithm
 of a ratio is 0 up to rounding if two numbers are equal."""
-RESULT_COLUMNS = (
-    "y", "low", "high", "runs", "interval", "guarantee", "value", "std", "se", "difference",
-)  # fmt: skip
-"""Columns with results; the other columns identify the number."""
+ROUNDING_OF_EPSILONS = 1e-4
+"""Largest relative difference of two equal epsilons, unless the comparison is exact."""
+SCALE = "paper"
+"""Scale of the reference."""
+PROVENANCE = ("source", "commit", "seconds", "date")
+"""Columns with the origin of a number, which are not compared."""
+MAX_LISTED = 20
+"""Largest number of listed differences per column."""
+HUGE = 1e300
+"""Tolerance of a number with an infinite error."""
+OCCURRENCE = "occurrence"
+"""Column that numbers the rows with equal keys."""
+
+KEYS = {
+    "claims": ("id", "variant"),
+    "statements": ("paper", "number", "erratum"),
+    "audit/audits": ("algorithm", "variant", "experiment", "setting", "level", "copy"),
+    "audit/observers": ("algorithm", "graph", "observer", "distance"),
+    "audit/repairs": ("experiment", "published", "corrected", "quantity", "metric", "delta"),
+    "comparison/losses": ("experiment", "algorithm", "variant", "metric", "epsilon", "agents",
+                          "records", "run"),
+    "comparison/means": ("experiment", "algorithm", "metric", "epsilon", "agents", "records"),
+}  # fmt: skip
+"""Table to the columns that identify its rows."""
+TABLE_KEYS = ("block", "row", "method", "algorithm", "variant")
+"""Columns that identify the rows of a table of a paper."""
 EPSILONS = (
     "epsilon_claimed", "epsilon_formula", "epsilon_accountant", "epsilon_lower",
     "epsilon_empirical",
 )  # fmt: skip
 """Columns with claimed, computed and accounted epsilon, and its lower bounds."""
-SCALE = "paper"
-"""Scale of the reference."""
-PROVENANCE = ("source", "commit", "seconds", "date")
-"""Columns with the origin of a number, which are not compared."""
+RESULTS = frozenset((
+    "y", "low", "high", "runs", "interval", "guarantee", *EPSILONS, "epsilon_under_assumption",
+    "accountant", "lower_bound_method", "bound_gap_reason", "proven", "mechanisms", "notes",
+    "verdict", "unaccounted_data_use", "errata", "audit", "audit_verdict", "audit_findings",
+    *PROVENANCE,
+))  # fmt: skip
+"""Columns of figure data and of privacy with results; the other columns identify the row."""
+MAIN = {
+    "claims": ("verdict",), "statements": ("verdict",), "audit/audits": ("verdict",),
+    "privacy": EPSILONS,
+}  # fmt: skip
+"""Table to its compared columns, unless the comparison is exact. Figures and tables of papers have
+means in ``y`` or ``value``."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Result of a comparison: number of compared values, and one line per difference.
+    """Result of a comparison.
 
     Parameters
     ----------
-    compared : int
-        Number of values that both the run and the reference have.
-    changed : tuple of str
-        Numbers that changed; in an exact comparison, columns and entries that changed.
-    missing : tuple of str
-        Numbers or tables of the reference that the run lacks.
-    verdicts : tuple of str
-        Verdicts that changed; an exact comparison lists them in ``changed``.
+    compared, changed : int
+        Number of values that both the run and the reference have, and of those that differ.
+    missing : int
+        Number of tables and columns that only the reference has.
+    absent, new : int
+        Number of rows that only the reference, or only the run has, in the compared tables.
+    lines : tuple of str
+        Descriptions of the differences, at most :data:`MAX_LISTED` values per column.
     """
 
     compared: int
-    changed: tuple[str, ...]
-    missing: tuple[str, ...]
-    verdicts: tuple[str, ...] = ()
+    changed: int
+    missing: int
+    absent: int
+    new: int
+    lines: tuple[str, ...]
 
     @property
     def same(self) -> bool:
-        """True if no number and no verdict differs, and none is missing."""
-        return not (self.changed or self.missing or self.verdicts)
+        """True if there is no difference."""
+        return not self.lines
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Table of the reference and of the run: common rows in one order, and labels of others."""
+
+    name: str
+    keys: Sequence[str]
+    before: pl.DataFrame
+    after: pl.DataFrame
+    absent: Sequence[str]
+    new: Sequence[str]
 
 
 def compare(run: str | Path, reference: str | Path, *, exact: bool = False) -> Comparison:
-    """Compare numbers, privacy and verdicts of a run, ``results/<scale>``, with the reference.
+    """Compare the tables of a run, ``results/<scale>``, with those of the reference.
 
-    If ``exact``, every published value is compared, without regard to Monte-Carlo errors. A folder
-    that lacks its results, and different scales raise ``InvalidInput``.
+    If ``exact``, all columns are compared, without regard to Monte-Carlo errors. A folder that does
+    not exist, and a run of another scale raise ``InvalidInput``.
     """
     run, reference = _require_comparable(run, reference)
-    return _compare_exactly(run, reference) if exact else _compare_within_errors(run, reference)
-
-
-def _compare_within_errors(run: Path, reference: Path) -> Comparison:
-    names, missing = _shared(sorted((reference / "data").glob("*.parquet")), run, reference)
-    pairs = []
-    for name in names:
-        joined = paired(rows_of(reference / name), rows_of(run / name), name.stem)
-        one_sided = joined["y"].is_null() != joined["y_run"].is_null()
-        missing += [
-            f"{label}: missing in the run or in the reference"
-            for label in joined.filter(one_sided)["label"]
-        ]
-        pairs.append(joined.filter(~one_sided & joined["y"].is_not_null()))
-    numbers = pl.concat(pairs) if pairs else pl.DataFrame()
-    before, after = (rows_of(folder / "privacy.parquet") for folder in (reference, run))
-    epsilons = before.select(name for name in EPSILONS if name in before.columns)
-    losses = table_differences(epsilons, after, relative=1e-4, absolute=1e-9)
-    return Comparison(
-        compared=numbers.height + epsilons.height * epsilons.width,
-        changed=(*changed(numbers), *(f"privacy: {line}" for line in losses)),
-        missing=tuple(missing),
-        verdicts=tuple(_verdicts(run, reference)),
-    )
-
-
-def _compare_exactly(run: Path, reference: Path) -> Comparison:
-    names, missing = _shared(sorted(reference.rglob("*.parquet")), run, reference)
-    compared, lines = 0, []
-    for name in names:
-        before, after = rows_of(reference / name), rows_of(run / name)
-        compared += before.height * before.width * (before.height == after.height)
-        absolute = ROUNDING_OF_CLAIMS if name.stem == "claims" else 0.0
-        differences = table_differences(before, after, absolute=absolute)
-        lines += [f"{name}: {difference}" for difference in differences]
-    verdicts = tuple(_verdicts(run, reference))
-    return Comparison(compared, tuple(lines), tuple(missing), verdicts)
-
-
-def _shared(files: Iterable[Path], run: Path, reference: Path) -> tuple[list[Path], list[str]]:
-    """Return the relative paths of files that are in both folders, and lines for the others."""
-    names = [file.relative_to(reference) for file in files]
-    missing = [f"{name}: not in the run" for name in names if not (run / name).is_file()]
-    return [name for name in names if (run / name).is_file()], missing
+    names = [file.relative_to(reference) for file in sorted(reference.rglob("*.parquet"))]
+    pairs = [
+        paired(name.with_suffix("").as_posix(), rows_of(reference / name), rows_of(run / name))
+        for name in names
+        if (run / name).is_file()
+    ]
+    lines = [f"{name}: not in the run" for name in names if not (run / name).is_file()]
+    missing, changes, compared = len(lines), 0, 0
+    random = sum(int((standard_errors(pair.before) > 0).sum()) for pair in pairs)
+    for pair in pairs:
+        for kind, rows in (("absent", pair.absent), ("new", pair.new)):
+            lines += _shortened([f"{pair.name}: {kind} row {row}" for row in rows])
+        for column in _compared_columns(pair, exact):
+            if column in pair.after.columns:
+                chance = 0.0 if exact else error_by_chance(pair, random)
+                differences = changed(pair, column, chance, exact=exact)
+                lines += _shortened(differences)
+                changes += len(differences)
+                compared += pair.before.height
+            else:
+                lines.append(f"{pair.name}: {column} is missing")
+                missing += 1
+    absent, new = (sum(len(getattr(pair, kind)) for pair in pairs) for kind in ("absent", "new"))
+    return Comparison(compared, changes, missing, absent, new, tuple(lines))
 
 
 def _require_comparable(run: str | Path, reference: str | Path) -> tuple[Path, Path]:
     """Return the folders of a run and of a reference; refuse a run of another scale."""
     run = arguments.path("run", run, "the path of a folder")
     reference = arguments.path("reference", reference, "the path of a folder")
-    for folder, name, command in (
-        (run, "claims.parquet", "`make reproduce` computes results/paper"),
-        (reference, "manifest.json", "`make publish` writes results/reference"),
-    ):
-        # Path.is_file raises an error if a name is too long.
-        if not os.path.isfile(folder / name):
-            problem = f"has no {name}" if os.path.isdir(folder) else "is no folder"
-            raise Refused([f"{redacted(str(folder))} {problem}: {command}"])
+    for key, folder in (("run", run), ("reference", reference)):
+        require(folder.is_dir(), key, str(folder), "a folder with results")
     plan = run / "plan.json"
     scale = read_json(plan)["config"]["scale"] if plan.is_file() else SCALE
     require(scale == SCALE, f"scale of {run}", scale, f"{SCALE}, the scale of the reference")
     return run, reference
 
 
-def paired(reference: pl.DataFrame, run: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Join the numbers of a figure or table in the reference and in the run by their labels.
+def paired(name: str, before: pl.DataFrame, after: pl.DataFrame) -> Pair:
+    """Join the rows of a table in the reference and in the run by their keys.
 
-    The columns ``y``, ``error`` and ``runs`` are of the reference; ``y_run``, ``error_run`` and
-    ``runs_run`` are of the run.
+    Rows with equal keys are joined in their order.
     """
-    published, rerun = _numbers(reference, name), _numbers(run, name)
-    joined = published.join(rerun, on="label", how="full", suffix="_run", coalesce=True)
-    return joined.sort("label")
-
-
-def _numbers(frame: pl.DataFrame, name: str) -> pl.DataFrame:
-    value = "y" if "y" in frame.columns else "value"
-    keys = [column for column in frame.columns if column not in (*RESULT_COLUMNS, "source")]
-    # Coordinates are rounded to ten digits in labels, so that rounding errors change no label.
-    labels = [pl.format("{}={}", pl.lit(key), _label(frame, key).fill_null("")) for key in keys]
-    label = pl.concat_str([pl.lit(f"{name}:"), *labels], separator=" ")
-    numbers = frame.select(
-        label=label,
-        y=pl.col(value).cast(pl.Float64),
-        error=_error(frame),
-        runs=pl.col("runs").fill_null(0).cast(pl.Float64),
-    )
-    # Points with equal labels are distinguished by their order.
-    occurrence = pl.col("label").cum_count().over("label")
-    return numbers.with_columns(
-        label=pl.when(occurrence > 1)
-        .then(pl.format("{} #{}", "label", occurrence))
-        .otherwise("label")
-    )
-
-
-def _label(frame: pl.DataFrame, key: str) -> pl.Expr:
-    if not frame.schema[key].is_float():
-        return pl.col(key).cast(pl.String)
-    return pl.col(key).map_elements(lambda v: f"{v:.10g}", return_dtype=pl.String)
-
-
-def _error(frame: pl.DataFrame) -> pl.Expr:
-    """Compute standard errors from the plotted intervals."""
-    if "se" in frame.columns:
-        return pl.col("se").fill_null(0.0).cast(pl.Float64)
-    width = pl.col("high").cast(pl.Float64) - pl.col("low").cast(pl.Float64)
-    root = pl.max_horizontal(pl.col("runs").fill_null(1).cast(pl.Float64), 1.0).sqrt()
-    kind = pl.col("interval").fill_null("")
-    return (
-        pl.when(kind == INTERVAL).then(width / 2)
-        .when(kind == SPREAD).then(width / (2 * root))
-        .when(kind == QUARTILES).then(width * 1.2533 / 1.349 / root)
-        .when(kind == RANGE).then(width / (2 * root))
-        .otherwise(0.0).fill_null(0.0)
+    default = TABLE_KEYS if "block" in before.columns else before.columns
+    keys = [key for key in KEYS.get(name, default) if key not in RESULTS and key in after.columns]
+    joined = _keys(before, keys).join(
+        _keys(after.cast({key: before.schema[key] for key in keys}), keys),
+        on=[*keys, OCCURRENCE], how="full", nulls_equal=True, coalesce=True,
     )  # fmt: skip
+    common = joined.drop_nulls(["index", "index_right"]).sort("index")
+    absent, new = (
+        [*map(_label, joined.filter(pl.col(index).is_null()).select(keys).iter_rows(named=True))]
+        for index in ("index_right", "index")
+    )
+    return Pair(name, keys, before[common["index"]], after[common["index_right"]], absent, new)
 
 
-def changed(numbers: pl.DataFrame) -> list[str]:
-    """Return one line per number whose change exceeds its error, with the allowed change."""
-    if numbers.is_empty():
-        return []
-    y, y_run = numbers["y"].to_numpy(), numbers["y_run"].to_numpy()
-    errors = (np.nan_to_num(numbers[k].to_numpy(), posinf=np.inf) for k in ("error", "error_run"))
-    error = np.hypot(*errors)
-    runs = np.fmin(numbers["runs"].to_numpy(), numbers["runs_run"].to_numpy())
-    allowed = np.where(error > 0, quantile(runs, int((error > 0).sum())) * error, 0.0)
-    with np.errstate(invalid="ignore"):
-        allowed += ROUNDING * np.fmax(np.abs(y), np.abs(y_run))
-        same = (y == y_run) | (np.isnan(y) & np.isnan(y_run)) | (np.abs(y - y_run) <= allowed)
-    return [
-        f"{numbers['label'][i]}: {y[i]:.6g} became {y_run[i]:.6g}, allowed +- {allowed[i]:.3g}"
-        for i in np.flatnonzero(~same).tolist()
-    ]
+def _keys(table: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """Return the keys of all rows, rounded to ten digits, and the indices of the rows."""
+    rounded = table.select(pl.col(keys)).with_columns(pl.col(pl.Float64).round_sig_figs(10))
+    occurrence = pl.int_range(pl.len()).over(keys).alias(OCCURRENCE)
+    return rounded.with_columns(occurrence).with_row_index()
+
+
+def _compared_columns(pair: Pair, exact: bool) -> list[str]:
+    columns = [c for c in pair.before.columns if c not in (*pair.keys, *PROVENANCE)]
+    main = MAIN.get(pair.name, ("y", "value") if pair.name.startswith("data/") else ())
+    return columns if exact else [column for column in columns if column in main]
+
+
+def standard_errors(table: pl.DataFrame) -> np.ndarray:
+    """Return the standard errors of means from the plotted intervals; 0 for exact numbers."""
+    if "se" in table.columns:
+        return np.nan_to_num(table["se"].cast(float).to_numpy(), posinf=HUGE)
+    if "interval" not in table.columns:
+        return np.zeros(table.height)
+    root = pl.max_horizontal("runs", 1).sqrt()
+    factor = {
+        INTERVAL: 0.5, SPREAD: 0.5 / root, RANGE: 0.5 / root, QUARTILES: 1.2533 / 1.349 / root,
+    }  # fmt: skip
+    cases = pl.coalesce(
+        [pl.when(interval=kind).then(value) for kind, value in factor.items()] + [0.0]
+    )
+    errors = table.select((pl.col("high") - pl.col("low")).cast(float) * cases).to_series()
+    return np.nan_to_num(errors.to_numpy(), posinf=HUGE)
+
+
+def error_by_chance(pair: Pair, count: int) -> np.ndarray:
+    """Return the largest insignificant difference of means, if ``count`` means are compared."""
+    errors = np.hypot(standard_errors(pair.before), standard_errors(pair.after))
+    if not errors.any():
+        return errors
+    runs = np.fmin(*(table["runs"].cast(float).to_numpy() for table in (pair.before, pair.after)))
+    return np.where(errors > 0, quantile(runs, count) * errors, 0.0)
 
 
 def quantile(runs: np.ndarray, count: int) -> np.ndarray:
@@ -227,72 +230,35 @@ def quantile(runs: np.ndarray, count: int) -> np.ndarray:
     The level :data:`ALPHA` is divided among them (Bonferroni). Below 2 runs, the quantile is that
     of the normal distribution.
     """
-    tail_probability = ALPHA / (2 * max(1, count))
-    degrees_of_freedom = np.asarray(runs, float) - 1
-    student = t.isf(tail_probability, np.maximum(degrees_of_freedom, 1))
-    return np.where(degrees_of_freedom >= 1, student, norm.isf(tail_probability))
+    tail_probability = ALPHA / (2 * count)
+    student = t.isf(tail_probability, np.maximum(runs - 1, 1))
+    return np.where(runs >= 2, student, norm.isf(tail_probability))
 
 
-VERDICTS = {
-    "claims": (("id", "variant"), "verdict"),
-    "audit/audits": (
-        ("algorithm", "variant", "experiment", "setting", "level", "copy"),
-        "verdict",
-    ),
-    "statements": (("paper", "number", "erratum"), "verdict"),
-}
-"""Table to the columns that identify a row, and the column of its verdict."""
+def changed(
+    pair: Pair, column: str, chance: np.ndarray | float = 0.0, *, exact: bool = False
+) -> list[str]:
+    """Return one line per changed value of a column; ``chance`` is an allowed difference."""
+    before, after = pair.before[column], pair.after[column]
+    if before.dtype.is_float():
+        relative = ROUNDING if exact or column not in EPSILONS else ROUNDING_OF_EPSILONS
+        absolute = chance + (ROUNDING_OF_CLAIMS if pair.name == "claims" else 0.0)
+        y, y_run = (values.cast(float).to_numpy() for values in (before, after))
+        same = np.isclose(y_run, y, rtol=relative, atol=absolute, equal_nan=True)
+    else:
+        same = before.eq_missing(after.cast(before.dtype)).to_numpy()
+    rows = pair.before.select(pair.keys).rows(named=True)
+    return [
+        f"{pair.name}: {column} of {_label(rows[i])}: {before[i]} became {after[i]}"
+        for i in np.flatnonzero(~same).tolist()
+    ]
 
 
-def _verdicts(run: Path, reference: Path) -> Iterator[str]:
-    for file, (keys, column) in VERDICTS.items():
-        before, after = (
-            _verdicts_by_key(folder / f"{file}.parquet", keys, column)
-            for folder in (reference, run)
-        )
-        for key in sorted(before.keys() | after.keys()):
-            old, new = before.get(key, "absent"), after.get(key, "absent")
-            if old != new:
-                qualifiers = ", ".join(filter(None, key[1:]))
-                yield f"{key[0]} ({qualifiers}): {old} became {new}".replace(" ()", "")
+def _label(row: Mapping[str, object]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in row.items() if value not in (None, ""))
 
 
-def _verdicts_by_key(path: Path, keys: tuple[str, ...], column: str) -> dict[tuple[str, ...], str]:
-    """Map the identifying values of each row to its verdict; empty if the file is missing."""
-    if not path.exists():
-        return {}
-    return {
-        tuple(str(row[key]) for key in keys): str(row[column])
-        for row in rows_of(path).iter_rows(named=True)
-    }
-
-
-def table_differences(
-    before: pl.DataFrame, after: pl.DataFrame, *, relative: float = ROUNDING, absolute: float = 0.0
-) -> Iterator[str]:
-    """Yield one line per column in which two tables with the same order of rows differ.
-
-    It has the number of rows that differ and the first of them. Values of tables with different
-    numbers of rows are not compared.
-    """
-    if before.height != after.height:
-        yield f"{before.height} rows became {after.height}, and values were not compared"
-        return
-    for name in (column for column in before.columns if column not in PROVENANCE):
-        if name not in after.columns:
-            yield f"{name} is missing"
-            continue
-        rows = np.flatnonzero(_differs(before[name], after[name], relative, absolute))
-        if len(rows):
-            first = int(rows[0])
-            yield (
-                f"{name} differs in {len(rows)} of {before.height} rows, "
-                f"e.g. {before[name][first]} became {after[name][first]}"
-            )
-
-
-def _differs(before: pl.Series, after: pl.Series, relative: float, absolute: float) -> np.ndarray:
-    if not before.dtype.is_float():
-        return ~before.eq_missing(after.cast(before.dtype)).to_numpy()
-    y, y_run = (series.cast(pl.Float64).to_numpy() for series in (before, after))
-    return ~np.isclose(y_run, y, rtol=relative, atol=absolute, equal_nan=True)
+def _shortened(lines: list[str]) -> list[str]:
+    """Return the first lines of a list, and the number of the others."""
+    omitted = len(lines) - MAX_LISTED
+    return [*lines[:MAX_LISTED], f"and {omitted} more"] if omitted > 0 else lines
