@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from private_consensus.privacy import Release, account, gaussian_delta
+from private_consensus.privacy import Release, account
+from private_consensus.reproduction.statements import consensus_innovation as wang
 from private_consensus.reproduction.statements import (
-    admm,
     functional,
     gradient_descent,
     local,
     zeroth_order,
 )
-from private_consensus.reproduction.statements import consensus_innovation as wang
 
 # Showkatbakhsh et al.
 
@@ -159,45 +158,6 @@ def test_one_measurement_costs_epsilon_and_steps_sum_to_the_harmonic_series():
 
 
 # Ding
-
-
-@pytest.mark.parametrize("step_size", [1 / 2.25, 0.05])
-def test_the_impossible_mass_of_an_inexact_minimiser_matches_stepwise_descent(step_size):
-    """Run descent step by step and compare the outputs with those of a neighbour."""
-    tolerance = 0.01
-    runs = [
-        admm.InexactMinimiser(m, g, 0.3, tolerance, step_size)
-        for m, g in ((2.0, 0.0), (2.02, 0.05))
-    ]
-    gradients = np.linspace(-2, 2, 400_001)
-    outputs = []
-    for run in runs:
-        x = np.zeros_like(gradients)
-        for _ in range(400):
-            slope = run.m * x + gradients
-            moving = np.abs(slope) > tolerance * (1 + 1e-9)
-            x = np.where(moving, x - step_size * slope, x)
-        assert np.allclose(x, run.output(-gradients / run.m), atol=1e-9)
-        outputs.append(x)
-    low, high = runs[1].gaps
-    excluded = np.zeros(len(gradients), bool)
-    for start, end in zip(low[low > 0], high[low > 0], strict=True):
-        excluded |= (np.abs(outputs[0]) > start) & (np.abs(outputs[0]) < end)
-    mass = admm.impossible_mass(*runs)
-    weights = norm.pdf(gradients, 0, 0.3) * (gradients[1] - gradients[0])
-    assert mass == pytest.approx(weights[excluded].sum(), rel=0.05) and mass > 1e-4
-    assert not np.any([(np.abs(outputs[1]) > a) & (np.abs(outputs[1]) < b)
-                       for a, b in zip(low + 1e-9, high - 1e-9, strict=True)])  # fmt: skip
-    shifted = admm.InexactMinimiser(2.0, 0.05, 0.3, tolerance, step_size)
-    assert admm.impossible_mass(runs[0], shifted) == pytest.approx(0, abs=1e-9)
-
-
-def test_with_a_tiny_tolerance_delta_is_that_of_the_gaussian_mechanism():
-    """A tiny tolerance leaves normal variables whose means differ by the shift."""
-    runs = [admm.InexactMinimiser(2.0, g, 0.3, 1e-6, 0.499) for g in (0.0, 0.2)]
-    delta = admm.noisy_delta(*runs, 0.05, 0.5)
-    mu = 0.1 / math.hypot(0.15, 0.05)
-    assert delta == pytest.approx(float(gaussian_delta(mu, 0.5)), rel=0.02)
 
 
 def test_one_attribute_changes_its_coefficients_by_at_most_the_lemmas_constant():

@@ -1,18 +1,17 @@
 """Ding, chapter 3: PR-, PP- and IPP-ADMM."""
 
 import math
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 from scipy.special import gammaincc, gammaln
-from scipy.stats import laplace, norm
+from scipy.stats import laplace
 
 from private_consensus.privacy import gaussian_epsilon, sparse_vector_scales, zcdp_epsilon
 
 from .base import Parts, at_least, bound, equal, falls_as, grid
-from .common import adjacency_of, laplacians, noise_weight
-from .concentrated import gaussian_divergence, lemma_4, renyi_divergence
+from .common import adjacency_of, laplacians, noise_weight, noisy_admm
+from .concentrated import divergence_on_grid, renyi_divergence
 
 HORIZONS = np.array([10, 30, 100, 300])
 """Numbers of iterations T."""
@@ -32,25 +31,6 @@ def _matrix_root(matrix: np.ndarray) -> np.ndarray:
     return vectors * np.sqrt(values.clip(0)) @ vectors.T
 
 
-def _run(
-    eta: float, curvature: float, targets: np.ndarray, start: np.ndarray, noises: np.ndarray
-) -> np.ndarray:
-    r"""Run ADMM on a path, (18) and (19), for :math:`f_i = \frac h2(x - a_i)^2`.
-
-    Return x^0, ..., x^T.
-    """
-    plus, minus = _path_laplacians(len(start))
-    x, dual = start.astype(float), np.zeros_like(start, float)
-    xs, matrix = [x], curvature * np.eye(len(start)) + 2 * eta * np.diag(np.diag(minus))
-    sent = x + noises[0]
-    for noise in noises[1:]:
-        x = np.linalg.solve(matrix, curvature * targets - dual + eta * plus @ sent)
-        sent = x + noise
-        dual = dual + eta * minus @ sent
-        xs.append(x)
-    return np.array(xs)
-
-
 def _deviation_bound(
     plus: np.ndarray, minus: np.ndarray, model_bound: float, gradient_bound: float, eta: float
 ) -> float:
@@ -64,15 +44,14 @@ def lemma_9() -> Parts:
     """Test the bound on the summed deviations of ADMM without noise, on paths of agents.
 
     The losses are f = 0 (convex, V_2 = 0), and x^0 is the slowest mode with norm V_1 = 1. For these
-    losses the bound does not depend on how slowly a graph mixes. Its proof uses |a+b|^2 <= |a|^2 +
-    |b|^2, which is false.
+    losses the bound does not depend on how slowly a graph mixes.
     """
     eta, pairs = 0.5, []
     for agents in (5, 10, 20, 40):
         plus, minus = _path_laplacians(agents)
         start = np.cos(np.pi * (np.arange(agents) + 0.5) / agents)
         start *= 1 / np.linalg.norm(start)
-        xs = _run(eta, 0.0, np.zeros(agents), start, np.zeros((2000, agents)))
+        xs = noisy_admm(plus, minus, eta, 0.0, np.zeros(agents), start, np.zeros((2000, agents)))
         deviations = np.linalg.norm(xs @ _matrix_root(minus / 2), axis=1)
         largest = np.linalg.norm(xs, axis=1).max()
         pairs.append((_deviation_bound(plus, minus, largest, 0.0, eta), deviations.sum()))
@@ -95,8 +74,11 @@ def lemma_10() -> Parts:
 
 
 def theorem_1() -> Parts:
-    """Test the sensitivity of Lemma 10 and the divergence of Gaussian noise at this sensitivity."""
-    return gaussian_divergence() + lemma_10()
+    """Test the sensitivity of Lemma 10 and the divergence of Gaussian noise at this sensitivity.
+
+    Two sigma, changes of 0.1, 1 and 3, up to six orders, by sums over a fine grid.
+    """
+    return divergence_on_grid((0.01,), (0.7, 2.0), (10, 100, 300)), *lemma_10()
 
 
 def theorem_2() -> Parts:
@@ -153,7 +135,7 @@ def proposition_1() -> Parts:
         targets = rng.normal(size=agents)
         noises = rng.choice([0.0, 0.1, 1.0]) * rng.normal(size=(12, agents))
         noises[0] = 0
-        xs = _run(eta, h, targets, np.zeros(agents), noises)
+        xs = noisy_admm(plus, minus, eta, h, targets, np.zeros(agents), noises)
         sums = np.cumsum((xs + noises) @ Q, axis=0)
         r = rng.normal(size=agents) * rng.choice([0.0, 1.0])
 
@@ -169,10 +151,7 @@ def proposition_1() -> Parts:
 
 
 def _noise_variances(schedule: str, T: int) -> np.ndarray:
-    """Return the variances of T messages over the first, for a decay per period or iteration.
-
-    A period has one iteration.
-    """
+    """Return the variances of T messages over the first; a period has one iteration."""
     t = np.arange(T)
     return DECAY**t if schedule == "periodic" else 1 / (DECAY * np.maximum(t * (t + 1), 1 / DECAY))
 
@@ -189,7 +168,7 @@ def excess_of_run(schedule: str, T: int, sigma: float) -> tuple[float, float]:
     start, targets = np.zeros((agents, runs)), np.ones((agents, runs))
     scales = sigma * np.sqrt(np.append(0, _noise_variances(schedule, T)))
     unit_noises = np.random.default_rng(3).standard_normal((T + 1, agents, runs))
-    xs = _run(eta, 1.0, targets, start, scales[:, None, None] * unit_noises)
+    xs = noisy_admm(plus, minus, eta, 1.0, targets, start, scales[:, None, None] * unit_noises)
     mean_excess = ((xs[1:].mean(0) - 1) ** 2).sum(0).mean() / 2
     variance_sum = 1 / (1 - DECAY) if schedule == "periodic" else 1 / DECAY
     norms = (np.linalg.norm(values, axis=1).max() for values in (xs, xs - targets))
@@ -312,12 +291,14 @@ def theorem_6() -> Parts:
 
 
 def theorem_7() -> Parts:
-    """Test the conversion of the total zCDP cost to (epsilon, delta), which is that of Lemma 4.
+    """Test the conversion of the total zCDP cost to (epsilon, delta), for the cost of Theorem 6.
 
-    Agents hold disjoint data, so that the largest loss of an agent is the total loss. The cost is
-    that of Theorem 6.
+    15 pairs of rho and delta, Gaussian noise, whose divergences reach rho at all orders. Agents
+    hold disjoint data, so that the largest loss of an agent is the total loss.
     """
-    return lemma_4()
+    rho, delta = grid((1e-3, 0.01, 0.1, 1.0, 10.0), (1e-2, 1e-4, 1e-8))
+    stated = [zcdp_epsilon(r, d, conversion="safe") for r, d in zip(rho, delta, strict=True)]
+    return (bound("epsilon", stated, gaussian_epsilon(np.sqrt(2 * rho), delta)),)
 
 
 def lemma_12() -> Parts:
@@ -377,9 +358,9 @@ def _tests_divergence(count: int, tests: int) -> float:
 def lemma_13() -> Parts:
     """Compare the zCDP cost of tests whose threshold is sampled each time with the stated cost.
 
-    The cited theorem samples the threshold once; Algorithm 3 at each test (line 9), so that every
-    answer costs. With c = 15 and T = 30 the noise, c times as large, covers it; with many tests for
-    few messages it does not. At the published scales with C_loss = 2, a test is nearly a fair coin.
+    The cited theorem samples the threshold once. With c = 15 and T = 30 the noise, c times as
+    large, covers every answer; with many tests for few messages it does not. At the published
+    scales with C_loss = 2, a test is nearly a fair coin.
     """
     rows = [(15, 30), (1, 20), (1, 100), (1, 400)]
     quantity = "divergence over order (eps_1 + eps_2)^2 / 2"
@@ -433,111 +414,3 @@ def sentence_1() -> Parts:
     d = np.array([1, 2, 10, 41, 104, 1000])
     norms = np.sqrt(2) * np.exp(gammaln((d + 1) / 2) - gammaln(d / 2))
     return (at_least("improvement, T releases of equal loss in zCDP", np.sqrt(d), d / norms),)
-
-
-@dataclass(frozen=True)
-class InexactMinimiser:
-    r"""Gradient descent that stops at a gradient of at most beta, on a noisy quadratic.
-
-    The objective is :math:`\frac m2 x^2 + (g + b)x` with normal noise b. Descent starts at 0 with
-    the step s, so that :math:`x_k = x^* (1 - r^k)` with :math:`r = 1 - ms`. The output increases
-    with the minimiser and jumps where the number of steps grows, so that some outputs never occur.
-
-    Parameters
-    ----------
-    m, g, noise, beta, step_size : float
-        Symbols of the equations; ``noise`` is the standard deviation of b.
-    """
-
-    m: float
-    g: float
-    noise: float
-    beta: float
-    step_size: float
-
-    @property
-    def rates(self) -> np.ndarray:
-        """Factors r^k of the distance to the minimiser after k = 0, ..., 100 steps."""
-        return (1 - self.m * self.step_size) ** np.arange(101)
-
-    @property
-    def largest(self) -> np.ndarray:
-        """Largest minimisers that need at most k = 0, ..., 100 steps."""
-        return self.beta / (self.m * self.rates)
-
-    @property
-    def gaps(self) -> np.ndarray:
-        """Ends of the intervals of positive outputs that never occur, shape (2, gaps)."""
-        return self.largest[1:-1] * (1 - np.array([self.rates[1:-1], self.rates[2:]]))
-
-    def output(self, minimiser: np.ndarray) -> np.ndarray:
-        """Return the point at which descent stops."""
-        steps = np.searchsorted(self.largest, np.abs(minimiser) * (1 - 1e-12))
-        return minimiser * (1 - self.rates[steps])
-
-    def below(self, minimiser: np.ndarray) -> np.ndarray:
-        """Return the probability that the minimiser is below the given values."""
-        return norm.cdf((self.m * minimiser + self.g) / self.noise)
-
-
-def impossible_mass(run: InexactMinimiser, neighbour: InexactMinimiser) -> float:
-    """Return the probability of outputs that never occur on the neighbouring data.
-
-    It is the delta that every finite epsilon needs at least.
-    """
-    low, high = (ends / (1 - run.rates[1:, None]) for ends in neighbour.gaps)  # by step and gap
-    low = np.maximum(low, run.largest[:-1, None])
-    high = np.maximum(np.minimum(high, run.largest[1:, None]), low)
-    positive, negative = run.below(high) - run.below(low), run.below(-low) - run.below(-high)
-    return float((positive + negative).sum())
-
-
-def noisy_delta(
-    run: InexactMinimiser, neighbour: InexactMinimiser, output_noise: float, epsilon: float
-) -> float:
-    """Return the delta at epsilon if both outputs have normal noise, by sums over a grid.
-
-    ``output_noise`` is the standard deviation.
-    """
-    edges = np.linspace(-9, 9, 60_001) * run.noise / run.m
-    bins = np.arange(1.05 * edges[0], 1.05 * edges[-1], output_noise / 12)
-    kernel = norm.pdf(np.arange(-84, 85) / 12)
-    first, second = (
-        np.convolve(
-            np.histogram(
-                descent.output((edges[1:] + edges[:-1]) / 2),
-                bins,
-                weights=np.diff(descent.below(edges)),
-            )[0],
-            kernel / kernel.sum(),
-        )
-        for descent in (run, neighbour)
-    )
-    return float(np.clip(first - math.exp(epsilon) * second, 0, None).sum())
-
-
-def sentence_2() -> Parts:
-    """Compute the privacy loss of an inexact minimiser, without and with noise on the output.
-
-    One dimension, curvature 2 of the penalty. A record changes the curvature by 1/4 and the
-    gradient by 2 over the number of records (100, 7,000). Epsilon is 0.1 and delta 1e-4 for the
-    objective, beta = 10^-3.5; steps of 1/2.25 and 1/20. The stopping rule leaves gaps between
-    outputs, so that some outputs occur for one data set only. Long steps stop early and leak least.
-    """
-    budget, beta, leaks, deltas = 0.1, 10**-3.5, [], []
-    # rho_2 that costs a tenth of the budget at delta.
-    root = math.sqrt(math.log(1 / DELTA))
-    rho = (math.sqrt(root**2 + budget / 10) - root) ** 2
-    for records, inverse_step in product((100, 7000), (2.25, 20.0)):
-        noise = 2 * math.sqrt(2 * math.log(1.25 / DELTA)) / (records * budget)
-        pair = [
-            InexactMinimiser(2.0 + 0.25 * change, 2.0 * change, noise, beta, 1 / inverse_step)
-            for change in (0.0, 1 / records)
-        ]
-        leaks.append(max(impossible_mass(*pair), impossible_mass(*pair[::-1])))
-        deltas.append(noisy_delta(*pair, beta / (math.sqrt(2 * rho) * 2.0), 1.1 * budget))
-    return (
-        at_least("probability of an output that the neighbour excludes, step 1/20", DELTA,
-                 leaks[1::2]),
-        bound("delta at the sum of both epsilon, published output noise", 2 * DELTA, deltas),
-    )  # fmt: skip

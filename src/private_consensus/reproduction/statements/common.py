@@ -36,6 +36,26 @@ def noise_weight(plus: np.ndarray, minus: np.ndarray) -> float:
     return np.linalg.eigvalsh(plus)[-1] ** 2 / (2 * np.linalg.eigvalsh(minus)[1])
 
 
+def noisy_admm(
+    plus: np.ndarray, minus: np.ndarray, eta: float, curvature: float, targets: np.ndarray | float,
+    start: np.ndarray, noises: np.ndarray,
+) -> np.ndarray:  # fmt: skip
+    r"""Run ADMM whose messages have noise, for :math:`f_i = \frac h2(x - a_i)^2`.
+
+    ``plus`` and ``minus`` are the Laplacians of :func:`laplacians`, and ``targets`` :math:`a_i`.
+    Return x^0, ..., x^T before their ``noises``, [T + 1, agents, ...].
+    """
+    x, dual, xs = start, np.zeros_like(start), [start]
+    matrix = curvature * np.eye(len(start)) + eta * (plus + minus)
+    sent = x + noises[0]
+    for noise in noises[1:]:
+        x = np.linalg.solve(matrix, curvature * targets - dual + eta * plus @ sent)
+        sent = x + noise
+        dual = dual + eta * minus @ sent
+        xs.append(x)
+    return np.array(xs)
+
+
 def second_modulus(mixing: np.ndarray) -> float:
     """Return the second largest absolute value of the eigenvalues of a symmetric matrix."""
     return float(np.sort(np.abs(np.linalg.eigvalsh(mixing)))[-2])

@@ -9,15 +9,9 @@ from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import block_diag
-
-from private_consensus.core.graphs import laplacian
 
 from .base import Part, Parts, at_least, bound, equal, falls_as, grows_as
 
-EXAMPLE = np.array(
-    [[0, 1, 0, 1, 0], [1, 0, 1, 0, 1], [0, 1, 0, 1, 0], [1, 0, 1, 0, 1], [0, 1, 0, 1, 0]], float
-)
 """Adjacency matrix of the example in section 5."""
 DELTA, LARGEST_ROW = 0.2, 3.0
 """l1 change of one measurement, and the supremum of H_max in section 5."""
@@ -25,18 +19,6 @@ TIMES = np.arange(1.0, 100_001) + 20
 """Times of long runs, without the first steps, which exceed 1 / eigenvalue."""
 LATE = np.unique(np.geomspace(100, len(TIMES), 30).astype(int)) - 1
 """Indices of the times at which rates are fitted."""
-
-
-def _example_rows(t: float) -> np.ndarray:
-    """Return the measurement rows of section 5 at time t, shape (agents, 2)."""
-    s, c = math.sin(t), math.cos(t)
-    return np.array([[1 + s, 0], [1 - c, 0], [0, 1 + c], [1, 1 - s], [1, s / 2]])
-
-
-def _coupling(rows: np.ndarray) -> np.ndarray:
-    """Return the coupling L x I_n + H H^T of the example for one measurement row per agent."""
-    blocks = block_diag(*(np.outer(row, row) for row in rows))
-    return np.kron(laplacian(EXAMPLE), np.eye(rows.shape[1])) + blocks
 
 
 def _recursion(factor: np.ndarray, added: np.ndarray, first: float) -> np.ndarray:
@@ -84,20 +66,6 @@ def loss_of_messages(changed: ArrayLike, epsilon: float, gain: float = 0.0) -> f
     return total
 
 
-def lemma_3_5() -> Parts:
-    """Test adaptive composition for 2,000 random pairs of mechanisms with three outcomes.
-
-    The answer of the first mechanism determines the second one.
-    """
-    rng = np.random.default_rng(1)
-    first = np.log(rng.dirichlet(np.ones(3), size=(2, 2000)))
-    second = np.log(rng.dirichlet(np.ones(3), size=(2, 2000, 3)))  # one distribution per answer
-    ratios = first[0] - first[1], second[0] - second[1]
-    stated = np.abs(ratios[0]).max(1) + np.abs(ratios[1]).max((1, 2))
-    joint = np.abs(ratios[0][:, :, None] + ratios[1]).max((1, 2))
-    return (bound("largest log-ratio of two answers", stated, joint),)
-
-
 def lemma_4_4() -> Parts:
     """Test the l1 change of a message if one measurement changes, for 1,500 random matrices.
 
@@ -131,39 +99,6 @@ def theorem_4_5() -> Parts:
     outputs = np.concatenate([outputs, shift + np.eye(2), -shift - np.eye(2)], axis=1)
     ratio = (np.abs(outputs - shift) - np.abs(outputs)).sum(-1) / sigma
     return (bound("epsilon of a message", epsilon, np.abs(ratio).max(1)),)
-
-
-def lemma_4_9() -> Parts:
-    """Test that the smallest eigenvalue of the coupling matrix L x I + H H^T is positive.
-
-    400 times of the example, and random sets of rows that are jointly observable.
-    """
-    rng = np.random.default_rng(4)
-    rows = rng.normal(size=(500, 5, 2)) * (rng.random((500, 5, 1)) < 0.6)
-    is_observable = np.linalg.eigvalsh(rows.swapaxes(1, 2) @ rows)[:, 0] > 1e-3
-    examples = [_example_rows(t) for t in range(400)]
-    couplings = [_coupling(agent_rows) for agent_rows in (*examples, *rows[is_observable])]
-    is_not_positive = np.linalg.eigvalsh(couplings)[:, 0] < 1e-12
-    return (bound("cases whose smallest eigenvalue is not positive", 0.0, is_not_positive),)
-
-
-def lemma_4_10() -> Parts:
-    """Test that V(t) = (1 - q) V(t-1) + noise tends to 0 if noise / q tends to 0.
-
-    40 random recursions. For every s, V(t) is at most V(s) times a product that tends to 0, plus
-    the largest quotient noise / q after s.
-    """
-    rng = np.random.default_rng(5)
-    t, pairs = np.arange(20_000), []
-    for _ in range(40):
-        q = 1 / (1 + t) ** rng.uniform(0.1, 1.0)
-        quotient = 1 / np.log(3 + t) ** rng.uniform(0.5, 2)
-        q[0] = 0.5  # a factor of 0 would remove the start
-        values = _recursion(1 - q, q * quotient, rng.uniform(0.1, 10))
-        for s in (100, 1000, 10_000):
-            remaining = np.exp(np.log1p(-q[s + 1 :]).sum()) * values[s]
-            pairs.append((remaining + quotient[s + 1], values[-1]))
-    return (bound("V(t)", *np.array(pairs).T),)
 
 
 def theorem_4_11() -> Parts:

@@ -23,21 +23,6 @@ DELTAS = (1e-2, 1e-3, 1e-6, 1e-9)
 HORIZONS = np.array([10, 30, 100, 300])
 
 
-def proposition_1() -> Parts:
-    """Test that a tail bound on the privacy loss implies (epsilon, delta)-DP.
-
-    5,000 pairs of distributions on six outcomes: the tail of the loss against the delta that is
-    needed. The condition is sufficient and not necessary: the text before the proposition calls it
-    'an equivalent characterization', which is false.
-    """
-    rng = np.random.default_rng(1)
-    p, q = rng.dirichlet(np.full(6, 0.5), size=(2, 5000))
-    epsilon = rng.uniform(0, 3, size=(5000, 1))
-    tail = np.where(np.abs(np.log(p / q)) > epsilon, p, 0).sum(1)
-    needed = np.clip(p - np.exp(epsilon) * q, 0, None).sum(1)
-    return (bound("delta", tail, needed),)
-
-
 def proposition_2() -> Parts:
     """Test the noise of the Gaussian mechanism as published, which does not square the sensitivity.
 
@@ -69,18 +54,6 @@ def proposition_3() -> Parts:
     first_step, second_step = np.clip(z - eta * slopes, -box, box)
     distances = np.linalg.norm(first_step - second_step, axis=-1)
     return (bound("change of x", 2 * eta * G, distances.max()),)
-
-
-def proposition_4() -> Parts:
-    """Test the tail bound of a sub-Gaussian variable for three distributions.
-
-    A normal, a uniform and a two-valued variable of variance 1 at 121 points t.
-    """
-    t = np.linspace(0, 6, 121)
-    normal = np.array([math.erfc(v / math.sqrt(2)) / 2 for v in t])
-    uniform = np.clip(1 - t / math.sqrt(3), 0, 1) / 2  # variance 1, sub-Gaussian with sigma^2 1
-    coin = np.where(t < 1, 0.5, 0.0)
-    return (bound("P[X > t]", np.exp(-(t**2) / 2), np.array([normal, uniform, coin])),)
 
 
 def theorem_1() -> Parts:
@@ -281,24 +254,6 @@ def lemma_1() -> Parts:
         bound("distance in Stage I, (20)", *np.array(pairs).T),
         bound("distance in Stage II, (21)", stage_two_bounds, stage_two_distances),
     )
-
-
-def lemma_2() -> Parts:
-    """Test the inequality of smooth and strongly convex functions for random quadratics.
-
-    500 quadratics with eigenvalues in [mu, L]. Equality holds if every eigenvalue is mu or L.
-    """
-    rng = np.random.default_rng(4)
-    mu, L = 0.5, 4.0
-    pairs = []
-    for _ in range(500):
-        axes, _ = np.linalg.qr(rng.normal(size=(3, 3)))
-        H = axes * rng.choice([mu, L, rng.uniform(mu, L)], size=3) @ axes.T
-        x = rng.normal(size=3)
-        pairs.append((x @ H @ x, mu * L / (mu + L) * x @ x + (H @ x) @ (H @ x) / (mu + L)))
-    # Quotients, because rounding decides which of the equal points has the smallest margin.
-    inner_products, right_sides = np.array(pairs).T
-    return (bound("right side over the inner product", 1.0, right_sides / inner_products),)
 
 
 def lemma_3() -> Parts:

@@ -1,7 +1,7 @@
 """Gratton et al.: D-ZOA."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache, partial
 from itertools import product
 
@@ -14,7 +14,7 @@ from private_consensus.core.algorithms.families.consensus_admm import total_epsi
 from private_consensus.privacy import gaussian_epsilon
 
 from .base import Parts, at_least, bound, equal, grid
-from .common import adjacency_of, laplacians, noise_weight
+from .common import adjacency_of, laplacians, noise_weight, noisy_admm
 
 P, J, T, C = 10, 30, 100, 0.5
 """Dimension, gradient estimates per step, inner iterations, and the constant of the bounds."""
@@ -234,32 +234,25 @@ def _excess_of_admm(
     adjacency: np.ndarray,
     curvature: float,
     sigma: float,
-    run_lengths: Iterable[int],
+    run_lengths: tuple[int, ...],
     best: float = 1.0,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     r"""Simulate ADMM with Gaussian noise; return E[f(mean of w) - f(w*)] and both terms of (32).
 
     All three are arrays over the lengths of the run. Every agent has the loss
-    :math:`\frac h2(w - w^*)^2`. With different losses, f(mean of w) could be below f(w*). Each
+    :math:`\frac h2(w - w^*)^2`: with different losses, f(mean of w) could be below f(w*). Each
     agent is also its own neighbour, as in :math:`N_k`. The second term uses the variance of one
     agent.
     """
-    agents, rho, runs, rng = len(adjacency), 1.0, 400, np.random.default_rng(4)
-    adjacency = adjacency + np.eye(agents)
-    plus, minus = laplacians(adjacency)
-    tau = noise_weight(plus, minus)
-    solve = np.linalg.inv(curvature * np.eye(agents) + rho * (plus + minus))
-    w, dual, total = np.zeros((3, agents, runs))
-    run_lengths, excess = np.array(list(run_lengths)), []
-    for m in range(1, max(run_lengths) + 1):
-        exact = solve @ (curvature * best - dual + rho * plus @ w)
-        w = exact + sigma * rng.standard_normal(exact.shape)
-        dual = dual + rho * minus @ w
-        total = total + exact
-        if m in run_lengths:
-            excess.append(curvature / 2 * ((total / m - best) ** 2).sum(0).mean())
-    first_term = rho / 2 * best**2 * plus.sum() / run_lengths
-    return np.array(excess), first_term, np.full(len(run_lengths), rho * tau * sigma**2)
+    agents, rho, lengths = len(adjacency), 1.0, np.array(run_lengths)
+    plus, minus = laplacians(adjacency + np.eye(agents))
+    noises = np.zeros((lengths[-1] + 1, agents, 400))
+    noises[1:] = sigma * np.random.default_rng(4).standard_normal(noises[1:].shape)
+    w = noisy_admm(plus, minus, rho, curvature, best, np.zeros(noises.shape[1:]), noises)
+    means = np.cumsum(w[1:], axis=0)[lengths - 1] / lengths[:, None, None]
+    excess = curvature / 2 * ((means - best) ** 2).sum(1).mean(-1)
+    first_term = rho / 2 * best**2 * plus.sum() / lengths
+    return excess, first_term, np.full(len(lengths), rho * noise_weight(plus, minus) * sigma**2)
 
 
 def theorem_3() -> Parts:
@@ -299,69 +292,6 @@ def _gradient_estimate(
     smoothed_points, width = points[:, None] + nu_1 / t, 1 / (P * t) ** 2
     slope = (loss(smoothed_points + width * nu_2) - loss(smoothed_points)) / width
     return (slope[..., None] * nu_2).mean(1)
-
-
-def _excess_of_averages(
-    loss: Callable[[np.ndarray], np.ndarray],
-    best: np.ndarray,
-    step: float,
-    horizons: Iterable[int],
-    pairs: int = 1,
-) -> list[float]:
-    r"""Return the mean excess of the averaged inner iterate at each horizon, over 20 runs.
-
-    ``loss`` maps points, shape (..., P), to values. Steps are
-    :math:`\alpha_0 R / (L\sqrt{t P\ln 2P})`, where ``step`` is :math:`\alpha_0 R/L`.
-    """
-    runs = 20
-    rng = np.random.default_rng(5)
-    excess = []
-    for horizon in horizons:
-        beta, total = np.zeros((runs, P)), np.zeros((runs, P))
-        for t, step_size in enumerate(step_sizes(step, horizon), 1):
-            total += beta
-            beta = beta - step_size * _gradient_estimate(loss, beta, t, pairs, rng)
-        excess.append(float((loss(total / horizon) - loss(best)).mean()))
-    return excess
-
-
-def equation_30() -> Parts:
-    """Test the bound (30) on the averaged inner iterate, for Lipschitz losses and a quadratic.
-
-    Two losses with L = 1, alpha_0 of 0.5, 1 and 2, T from 30 to 300, one pair per step, 20 runs.
-    The loop of the figures minimises a quadratic of curvature 2 rho |N_k|, for which L = 1 is no
-    Lipschitz constant. With the steps of (27) and 30 pairs its error is also below
-    the bound.
-    """
-    best, horizons = np.full(P, 0.3), (30, 100, 300)
-    radius = float(np.linalg.norm(best))
-
-    def stated(L: float, first: float) -> np.ndarray:
-        """Return the bound (30) at all horizons."""
-        run_lengths = np.array(horizons, float)
-        constant_term = max(first, 1 / first) * math.sqrt(math.log(2 * P))
-        growth = constant_term + np.log(2 * run_lengths) / np.sqrt(run_lengths)
-        return C * radius * L * np.sqrt(P / run_lengths) * growth
-
-    losses = (
-        lambda beta: np.linalg.norm(beta - best, axis=-1),
-        lambda beta: np.abs(beta - best).sum(-1) / math.sqrt(P),
-    )
-    rows = [
-        (stated(1.0, first), _excess_of_averages(loss, best, first * radius, horizons))
-        for first, loss in product((0.5, 1.0, 2.0), losses)
-    ]
-
-    def quadratic(beta: np.ndarray) -> np.ndarray:
-        return CURVATURE / 2 * ((beta - best) ** 2).sum(-1)
-
-    first = first_step_of_27(0.95, best)
-    return (
-        bound("excess of the average, L = 1", *np.array(rows).transpose(1, 0, 2)),
-        bound("excess for a quadratic with the figures' L = 1, T = 100",
-              stated(1.0, first / radius)[1],
-              _excess_of_averages(quadratic, best, first, (T,), J)),
-    )  # fmt: skip
 
 
 AGENTS, RECORDS, RHO = 5, 20, 4.0
