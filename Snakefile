@@ -28,7 +28,6 @@ os.environ.update(
     MKL_NUM_THREADS="1",
 )
 
-from private_consensus.reproduction.data.acquisition import Acquisition
 from private_consensus.common.errors import InvalidInput
 from private_consensus.reproduction.configuration.plan import load
 from private_consensus.reproduction.configuration.schema import read_yaml
@@ -56,11 +55,10 @@ try:
     for file in map(Path, workflow.configfiles):
         read_yaml(file)
     PLAN = load(config, *CONFIGURED)
-    ACQUISITION = Acquisition(**PLAN.config.data.model_dump())
-    ACQUISITION.check()
+    PLAN.config.data.check()
     # Only the main process checks the existing data; jobs use its decision.
     if workflow.is_main_process and "--lint" not in sys.argv:
-        ACQUISITION.check_mirror(Path("results", PLAN.config.scale, "raw"))
+        PLAN.config.data.check_mirror(Path("results", PLAN.config.scale, "raw"))
 except InvalidInput as error:
     sys.exit("The configuration is invalid:\n  " + "\n  ".join(str(error).splitlines()))
 

@@ -17,7 +17,6 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 def offline(monkeypatch, tmp_path):
     """Simulate a machine without internet access and mirror; write to a temporary folder."""
     monkeypatch.delenv("PRIVATE_CONSENSUS_MIRROR", raising=False)
-    monkeypatch.setenv("PRIVATE_CONSENSUS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
 

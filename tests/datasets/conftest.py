@@ -74,7 +74,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     proxies = [name for name in os.environ if name.lower().endswith("_proxy")]
     for name in (MIRROR_VARIABLE, "IPUMS_API_KEY", *proxies):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("PRIVATE_CONSENSUS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture(scope="session")

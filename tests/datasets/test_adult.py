@@ -66,14 +66,14 @@ def test_the_archive_is_read_without_extracting_it(publisher, monkeypatch, tmp_p
     source = replace(source, url=publisher.url, checksum=checksum_of(small))
     changed = replace(catalogue_entry, publishers=(source,))
     monkeypatch.setattr(acquisition, "entry", lambda _: changed)
-    raw, provenance = acquire("adult", Acquisition(cache=tmp_path, source="official"))
+    raw, provenance = acquire("adult", Acquisition(cache=str(tmp_path), source="official"))
     assert raw.equals(small)
     assert (provenance.source, provenance.where) == ("publisher", "127.0.0.1")
     assert not (tmp_path.parent / "evil").exists()
 
 
 def test_the_surrogate_has_the_schema_sizes_and_missing_values_of_adult(tmp_path):
-    raw, provenance = acquire("adult", Acquisition(source="surrogate", cache=tmp_path), seed=3)
+    raw, provenance = acquire("adult", Acquisition(source="surrogate", cache=str(tmp_path)), seed=3)
     assert raw.columns == list(adult.SCHEMA.columns)
     assert (raw.height, raw.drop_nulls().height) == (48_842, 45_222)
     assert raw.null_count().select("workclass", "occupation", "native_country").row(0) == (

@@ -99,7 +99,7 @@ def test_reading_a_written_file_returns_the_same_table(tmp_path):
 
 
 def test_indicator_blocks_of_the_real_data_sum_to_at_most_one(mirror_path, tmp_path):
-    raw, _ = acquire("brazil", Acquisition(mirror=mirror_path, cache=tmp_path))
+    raw, _ = acquire("brazil", Acquisition(mirror=mirror_path, cache=str(tmp_path)))
     assert raw.shape == (38_000, 53)
     for name, values in brazil.BLOCKS.items():
         block = raw.select(f"{name}={v}" for v in values).to_numpy()

@@ -55,7 +55,7 @@ def test_the_checksum_does_not_depend_on_gzip_compression(publisher, monkeypatch
     hosts(monkeypatch, "mnist", urls, checksum=checksum_of(digits))
     for name, file in mnist.FILES.items():
         publisher.files[f"/first/{file}"] = idx(digits[name], level=1)
-    raw, _ = acquire("mnist", Acquisition(cache=tmp_path, source="official"))
+    raw, _ = acquire("mnist", Acquisition(cache=str(tmp_path), source="official"))
     assert all((raw[name] == digits[name]).all() for name in digits)
 
 
@@ -100,7 +100,7 @@ def test_an_archive_with_a_wrong_checksum_is_not_read(publisher, monkeypatch, tm
     publisher.files = {f"/{ARCHIVE}": archive({**all_batches(), "data_batch_3": evil})}
     hosts(monkeypatch, "cifar10", [publisher.url], files={ARCHIVE: "0" * 64})
     with pytest.raises(InvalidInput, match="wrong contents"):
-        acquire("cifar10", Acquisition(cache=tmp_path, source="official"))
+        acquire("cifar10", Acquisition(cache=str(tmp_path), source="official"))
     assert "ran code" not in capsys.readouterr().out
 
 
@@ -109,7 +109,7 @@ def test_the_third_host_is_used_if_the_first_two_fail(publisher, monkeypatch, tm
     publisher.files = {f"/b/{ARCHIVE}": bad, f"/c/{ARCHIVE}": good}
     urls = [f"{publisher.url}/{name}" for name in "abc"]
     hosts(monkeypatch, "cifar10", urls, files={ARCHIVE: hashlib.sha256(good).hexdigest()})
-    raw, provenance = acquire("cifar10", Acquisition(cache=tmp_path, source="official"))
+    raw, provenance = acquire("cifar10", Acquisition(cache=str(tmp_path), source="official"))
     assert raw["x_train"].shape == (10, 32, 32, 3)
     assert "HTTP status 404" in provenance.because
     assert "wrong contents" in provenance.because
@@ -117,9 +117,9 @@ def test_the_third_host_is_used_if_the_first_two_fail(publisher, monkeypatch, tm
 
 @pytest.mark.parametrize("dataset, side", [("mnist", (28, 28)), ("cifar10", (32, 32, 3))])
 def test_surrogate_images_are_distinct_seeded_and_of_the_expected_shapes(tmp_path, dataset, side):
-    acquisition_settings = Acquisition(source="surrogate", cache=tmp_path, surrogate_rows=600)
+    acquisition_settings = Acquisition(source="surrogate", cache=str(tmp_path), surrogate_rows=1200)
     raw, provenance = acquire(dataset, acquisition_settings, seed=4)
-    assert raw["x_train"].shape == (600, *side) and raw["x_test"].shape == (100, *side)
+    assert raw["x_train"].shape == (1200, *side) and raw["x_test"].shape == (200, *side)
     assert raw["x_train"].dtype == raw["y_train"].dtype == np.uint8
     assert set(raw["y_train"]) == set(range(10))
     again = acquire(dataset, acquisition_settings, seed=4)[1]
@@ -129,12 +129,12 @@ def test_surrogate_images_are_distinct_seeded_and_of_the_expected_shapes(tmp_pat
         != acquire(dataset, acquisition_settings, seed=5)[1].checksum
     )
     # No two images are equal, within or across the training and test sets.
-    images = np.concatenate([raw["x_train"], raw["x_test"]]).reshape(700, -1)
-    assert len(np.unique(images, axis=0)) == 700
+    images = np.concatenate([raw["x_train"], raw["x_test"]]).reshape(1400, -1)
+    assert len(np.unique(images, axis=0)) == 1400
 
 
 def test_pixels_are_divided_by_255(tmp_path):
-    acquisition_settings = Acquisition(source="surrogate", cache=tmp_path, surrogate_rows=600)
+    acquisition_settings = Acquisition(source="surrogate", cache=str(tmp_path), surrogate_rows=1200)
     raw, provenance = acquire("mnist", acquisition_settings)
     data = prepare("mnist-pixels", raw, provenance)
     assert data.features.dtype == np.float32 and data.features.max() <= 1

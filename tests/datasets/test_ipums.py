@@ -6,7 +6,8 @@ import ipumspy
 import polars as pl
 import pytest
 
-from private_consensus.reproduction.data import ipums
+from private_consensus.common.secrets import IPUMS_KEY
+from private_consensus.reproduction.data import downloads
 
 VARIABLE = """
 <var ID="{name}" name="{name}" intrvl="discrete" dcml="0">
@@ -44,7 +45,7 @@ def deliver(folder) -> None:
 @pytest.mark.filterwarnings("ignore::ipumspy.readers.CitationWarning")
 def test_an_extract_is_parsed_with_its_codebook(tmp_path):
     deliver(tmp_path)
-    table = ipums.read(tmp_path, ["INCTOT", "AGE"])
+    table = downloads.read_extract(tmp_path, ["INCTOT", "AGE"])
     assert table.columns == ["INCTOT", "AGE"]
     assert table.rows() == [(r[2], r[0]) for r in RECORDS]
 
@@ -78,10 +79,10 @@ REQUEST = {"collection": "ipumsi", "sample": "br2000a", "variables": NAMES, "wai
 
 @pytest.mark.filterwarnings("ignore::ipumspy.readers.CitationWarning")
 def test_an_extract_is_downloaded_once(monkeypatch, tmp_path):
-    monkeypatch.setenv(ipums.KEY, "secret")
+    monkeypatch.setenv(IPUMS_KEY, "secret")
     monkeypatch.setattr(ipumspy, "IpumsApiClient", Client)
-    monkeypatch.setattr(ipums, "require_reachable", lambda *_: None)
+    monkeypatch.setattr(downloads, "require_reachable", lambda *_: None)
     for fails in (False, True):
         monkeypatch.setattr(Client, "fails", fails)
-        ipums.download(tmp_path, "https://api.example.org", REQUEST, 1.0)
-        assert pl.read_parquet(tmp_path / ipums.FILE).rows() == list(RECORDS)
+        downloads.download_extract(tmp_path, "https://api.example.org", REQUEST, 1.0)
+        assert pl.read_parquet(tmp_path / downloads.EXTRACT).rows() == list(RECORDS)

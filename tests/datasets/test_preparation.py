@@ -33,7 +33,7 @@ DIMENSIONS = {
 def raws(tmp_path_factory):
     """Return small surrogate tables of all data sets."""
     cache = tmp_path_factory.mktemp("cache")
-    acquisition = Acquisition(source="surrogate", cache=cache, surrogate_rows=1500)
+    acquisition = Acquisition(source="surrogate", cache=str(cache), surrogate_rows=1500)
     return {
         name: acquire(name, acquisition, seed=5)
         for name in ("adult", "us", "brazil", "mnist", "cifar10")
@@ -149,7 +149,7 @@ def test_clipping_shortens_only_long_rows_and_unit_scaling_normalises_rows():
 
 
 def test_the_real_adult_data_have_the_expected_sizes(mirror_path, tmp_path):
-    raw = acquire("adult", Acquisition(mirror=mirror_path, cache=tmp_path))
+    raw = acquire("adult", Acquisition(mirror=mirror_path, cache=str(tmp_path)))
     data = prepare("adult-onehot104", *raw)
     assert data.features.shape == (45_222, 104)
     assert {name: len(rows) for name, rows in data.splits.items()} == {

@@ -16,13 +16,13 @@ TABLES = {
 
 @pytest.fixture(scope="module")
 def generated(tmp_path_factory):
-    acquisition = Acquisition(source="surrogate", cache=tmp_path_factory.mktemp("cache"))
+    acquisition = Acquisition(source="surrogate", cache=str(tmp_path_factory.mktemp("cache")))
     return {name: acquire(name, acquisition, seed=11) for name in [*TABLES, "mnist", "cifar10"]}
 
 
 @pytest.fixture(scope="module")
 def real(mirror_path, tmp_path_factory):
-    acquisition = Acquisition(mirror=mirror_path, cache=tmp_path_factory.mktemp("cache"))
+    acquisition = Acquisition(mirror=mirror_path, cache=str(tmp_path_factory.mktemp("cache")))
     return {name: acquire(name, acquisition) for name in [*TABLES, "mnist", "cifar10"]}
 
 

@@ -122,9 +122,9 @@ def bureau(publisher, monkeypatch):
 
 
 def test_census_bureau_files_are_fetched_once(bureau, tmp_path):
-    raw, provenance = acquire("us", Acquisition(cache=tmp_path, source="official"))
+    raw, provenance = acquire("us", Acquisition(cache=str(tmp_path), source="official"))
     assert raw.equals(pl.concat([CANONICAL, CANONICAL]))
     assert "no checksum is published" in provenance.because
     n_requests = len(bureau.requests)
-    assert acquire("us", Acquisition(cache=tmp_path, source="official"))[0].equals(raw)
+    assert acquire("us", Acquisition(cache=str(tmp_path), source="official"))[0].equals(raw)
     assert len(bureau.requests) == n_requests == 4

@@ -26,7 +26,7 @@ rule acquire:
     conda:
         "../envs/jobs.yml"
     params:
-        acquisition=ACQUISITION.to_dict(),
+        acquisition=CONFIG.data.to_dict(),
         seed=CONFIG.seed,
         sources=lambda w: fingerprint(w.dataset),
         code=lambda w: code_of_data("acquire.py", w.dataset),

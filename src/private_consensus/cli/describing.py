@@ -4,12 +4,10 @@ import inspect
 import sys
 from argparse import Namespace
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from ..core import algorithms, problems
 from .output import print_error, progress, show, table
-from .parser import CACHE
 
 
 def list_names(options: Namespace) -> int:
@@ -42,15 +40,14 @@ def summary_of(documented: object) -> str:
 
 def data(options: Namespace) -> int:
     """Print data sets with source, licence and checksum; return 1 if one was not found."""
-    from ..reproduction.data.acquisition import Acquisition
-    from ..reproduction.data.summary import summary
+    from ..reproduction.data.acquisition import Acquisition, summary
 
-    acquisition = Acquisition(source=options.source, cache=Path(CACHE))
+    acquisition = Acquisition(source=options.source)
     acquisition.check()
     with progress("data sets"):
         rows = summary(acquisition)
     show(*(table([row["dataset"], row["title"]], _card(row)) for row in rows))
-    show(f"Downloads: {CACHE}")
+    show(f"Downloads: {acquisition.cache}")
     replaced = sum(row["source"] == "surrogate" for row in rows)
     if replaced == 0 or options.source == "surrogate":
         return 0

@@ -6,8 +6,6 @@ from collections.abc import Callable
 
 from .. import __version__
 
-CACHE = ".cache/private-consensus"
-
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands; ``command`` is the name of a command's function."""

@@ -1,6 +1,6 @@
-"""Redaction of secrets: keys of publishers, and credentials in URLs.
+"""Redaction of secrets: the key of IPUMS, and credentials in URLs.
 
-Keys come from environment variables only, so that no file of a reproduction contains them.
+The key comes from the environment only, so that no file of a reproduction contains it.
 """
 
 import logging
@@ -9,31 +9,31 @@ import re
 
 from .errors import InvalidInput
 
-KEYS = ("IPUMS_API_KEY",)
+IPUMS_KEY = "IPUMS_API_KEY"
 HIDDEN = "***"
 CREDENTIALS = re.compile(r"(?<=:/)(/?)[^\s'\"]*@")
 """Credentials of a URL; a path that was built from a URL has only one slash."""
 
 
-def key_in(variable: str) -> str | None:
-    """Return the key in an environment variable; None if it is empty.
+def ipums_key() -> str | None:
+    """Return the key of IPUMS from the environment without surrounding blanks, if there is one.
 
-    Leading and trailing whitespace is removed. A key with a blank or a character that is not
-    allowed in HTTP headers raises ``InvalidInput``, whose message does not contain the key.
+    A key with a blank or a character that is not allowed in HTTP headers raises ``InvalidInput``,
+    whose message does not contain the key.
     """
-    key = os.environ.get(variable, "").strip()
+    key = os.environ.get(IPUMS_KEY, "").strip()
     if not re.fullmatch(r"[!-~]*", key):
-        raise InvalidInput(variable, HIDDEN, "a key of printable ASCII characters without blanks")
+        raise InvalidInput(IPUMS_KEY, HIDDEN, "a key of printable ASCII characters without blanks")
     return key or None
 
 
 def redacted(text: str) -> str:
-    """Replace the secrets of the environment and the credentials in URLs by ``***``."""
-    secrets = {os.environ.get(variable, "") for variable in KEYS}
-    secrets |= {repr(secret)[1:-1] for secret in secrets} | {secret.strip() for secret in secrets}
+    """Replace the key in the environment and the credentials in URLs by ``***``."""
+    key = os.environ.get(IPUMS_KEY, "")
     # Longer texts first, so that no part of them remains. Short texts occur in ordinary words.
-    for secret in sorted((s for s in secrets if len(s) > 3), key=len, reverse=True):
-        text = text.replace(secret, HIDDEN)
+    for secret in (repr(key)[1:-1], key, key.strip()):
+        if len(secret) > 3:
+            text = text.replace(secret, HIDDEN)
     return CREDENTIALS.sub(rf"\1{HIDDEN}@", text)
 
 

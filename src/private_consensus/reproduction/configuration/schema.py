@@ -58,6 +58,7 @@ from private_consensus.core.graphs import GRAPHS
 
 from ..claims import Claim
 from ..data import PREPARATIONS
+from ..data.acquisition import Acquisition
 
 ConfigurationError = Refused
 """Error with one line per invalid key."""
@@ -751,22 +752,6 @@ class Audits(Strict):
         }  # fmt: skip
 
 
-class DataConfig(Strict):
-    """Sources of the data sets."""
-
-    source: Literal["auto", "official", "surrogate"] = "auto"
-    """auto: the first available of cache, mirror, publisher and surrogate; official: the same, but
-    no surrogate; surrogate: synthetic records sampled from published marginals, not downloaded."""
-    mirror: str | None = None
-    """Folder or URL with copies of the publishers' files."""
-    cache: str = Field(default=".cache/private-consensus", min_length=1)
-    """Folder for downloaded files."""
-    connection_timeout_s: Number = Field(default=5.0, gt=0, le=86400)
-    """Seconds to wait for a host to connect, and for its next bytes."""
-    surrogate_rows: Whole | None = Field(default=None, ge=1000, le=10_000_000)
-    """Number of records of a surrogate; default: as many as the data set has."""
-
-
 class Config(Strict):
     """``config/config.yaml``; ``config/smoke.yaml`` changes the scale."""
 
@@ -779,7 +764,7 @@ class Config(Strict):
     _different_papers = field_validator("papers")(each_once)
     runs: Positive | None = None
     """Number of Monte-Carlo runs of every experiment; default: the key `runs` of the experiment."""
-    data: DataConfig = DataConfig()
+    data: Acquisition = Acquisition()
     """Sources of the data sets."""
 
 

@@ -2,83 +2,72 @@
 
 import logging
 import os
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+import time
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import numpy as np
+from pydantic import Field
 
-from private_consensus.common.errors import InvalidInput, arguments, require
+from private_consensus.common.errors import InvalidInput, require
+from private_consensus.common.fields import Number, Strict, Whole
 from private_consensus.common.provenance import settings_hash
 from private_consensus.common.readable import DAMAGE_ERRORS
-from private_consensus.common.secrets import KEYS, key_in
+from private_consensus.common.secrets import ipums_key
 
-from . import ipums
 from .catalogue import DATA_SETS, Entry, Source, entry, module_of
-from .downloads import Unavailable, download
+from .downloads import Unavailable, download, download_extract
+from .preparation import PREPARATIONS
 from .raw import Provenance, Raw, checksum_of, read_provenance
 
 log = logging.getLogger(__name__)
 
-SOURCES = ("auto", "official", "surrogate")
-MIRROR_KEY = "data.mirror"
-CACHE_VARIABLE, MIRROR_VARIABLE = "PRIVATE_CONSENSUS_CACHE", "PRIVATE_CONSENSUS_MIRROR"
+MIRROR_VARIABLE = "PRIVATE_CONSENSUS_MIRROR"
 
 
-def default_cache() -> Path:
-    """Return the folder in ``PRIVATE_CONSENSUS_CACHE``, or the cache folder of the user."""
-    if os.environ.get(CACHE_VARIABLE):
-        return Path(os.environ[CACHE_VARIABLE])
-    import pooch
+class Acquisition(Strict):
+    """Sources of the data sets."""
 
-    return Path(pooch.os_cache("private-consensus"))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Acquisition:
-    """Settings that determine from where data sets are acquired.
-
-    Parameters
-    ----------
-    source : {"auto", "official", "surrogate"}
-        ``auto`` uses the first available of cache, mirror and publisher, and last a surrogate.
-        ``official`` uses no surrogate, ``surrogate`` no real data.
-    mirror : str, optional
-        Folder; default: the value of the environment variable ``PRIVATE_CONSENSUS_MIRROR``.
-    cache : path, optional
-        Folder of earlier downloads; default :func:`default_cache`.
-    connection_timeout_s : float
-        Seconds to wait for the connection to a host, and for its next bytes.
-    surrogate_rows : int, optional
-        Number of records of a surrogate, for images of its training part; default: the number of
-        the real data set.
-    """
-
-    source: str = "auto"
+    source: Literal["auto", "official", "surrogate"] = "auto"
+    """auto: the first available of cache, mirror, publisher and surrogate; official: the same, but
+    no surrogate; surrogate: synthetic records sampled from published marginals, not downloaded."""
     mirror: str | None = None
-    cache: Path | None = None
-    connection_timeout_s: float = 5.0
-    surrogate_rows: int | None = None
+    """Folder with copies of the publishers' files; default: ``PRIVATE_CONSENSUS_MIRROR``."""
+    cache: str = Field(default=".cache/private-consensus", min_length=1)
+    """Folder for downloaded files."""
+    connection_timeout_s: Number = Field(default=5.0, gt=0, le=86400)
+    """Seconds to wait for a host to connect, and for its next bytes."""
+    surrogate_rows: Whole | None = Field(default=None, ge=1000, le=10_000_000)
+    """Number of records of a surrogate, for images of its training part; default: as many as the
+    data set has."""
 
-    def __post_init__(self):
-        arguments.choice("data.source", self.source, SOURCES)
-        seconds = self.connection_timeout_s
-        require(seconds > 0, "data.connection_timeout_s", seconds, "a number of seconds > 0")
-        rows = self.surrogate_rows
-        require(rows is None or rows >= 100, "data.surrogate_rows", rows, "at least 100")
-        mirror = str(self.mirror or os.environ.get(MIRROR_VARIABLE, "")) or None
-        object.__setattr__(self, "mirror", mirror)
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as plain values, with the mirror of the environment."""
+        return self.model_dump() | {
+            "mirror": self.mirror or os.environ.get(MIRROR_VARIABLE) or None
+        }
 
     @property
     def cache_folder(self) -> Path:
         """Folder of earlier downloads."""
-        return Path(self.cache or default_cache()).expanduser()
+        return Path(self.cache).expanduser()
+
+    def mirror_folder(self) -> Path | None:
+        """Return the folder of the mirror, or None if none is configured.
+
+        A folder that does not exist raises :class:`InvalidInput`.
+        """
+        location = self.to_dict()["mirror"]
+        if location is None:
+            return None
+        require(Path(location).is_dir(), "data.mirror", location, "an existing folder")
+        return Path(location)
 
     def check(self) -> None:
         """Raise :class:`InvalidInput` if the mirror is missing, the cache folder cannot be created,
-        or a key is malformed.
+        or the key of IPUMS is malformed.
         """
         cache = self.cache_folder
         try:
@@ -88,12 +77,9 @@ class Acquisition:
             is_usable = False
         expected = "a folder that can be created and written to"
         require(is_usable, "data.cache", str(cache), expected)
-        if self.source == "surrogate":
-            return
-        if self.mirror is not None:
-            require_folder(self.mirror)
-        for variable in KEYS:
-            key_in(variable)
+        if self.source != "surrogate":
+            self.mirror_folder()
+            ipums_key()
 
     def check_mirror(self, folder: Path) -> None:
         """Raise ``InvalidInput`` if existing data came from a mirror and no mirror is configured.
@@ -101,18 +87,14 @@ class Acquisition:
         Otherwise, a call without the option for the mirror would silently replace these data.
         ``folder`` has the files ``<dataset>.provenance.json`` of acquired data.
         """
-        if self.source != "auto" or self.mirror is not None:
+        if self.source != "auto" or self.mirror_folder() is not None:
             return
         for file in sorted(folder.glob("*.provenance.json")):
             expected = (
                 f"the mirror from which {file.name.partition('.')[0]} in {folder} was copied "
                 "(MIRROR=folder), or data.source official or surrogate for other data"
             )
-            require(read_provenance(file).source != "mirror", MIRROR_KEY, None, expected)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the parameters as plain values."""
-        return {**asdict(self), "cache": str(self.cache_folder)}
+            require(read_provenance(file).source != "mirror", "data.mirror", None, expected)
 
 
 def acquire(dataset: str, acquisition: Acquisition, *, seed: int = 0) -> tuple[Raw, Provenance]:
@@ -128,9 +110,11 @@ def acquire(dataset: str, acquisition: Acquisition, *, seed: int = 0) -> tuple[R
         return _surrogate(about, acquisition, seed, "data.source is surrogate")
     reasons: list[str] = []
     for source in (about.mirror, *about.publishers):
-        acquired = _from_mirror if source is about.mirror else _from_publisher
         try:
-            raw, provenance = acquired(about, source, acquisition, reasons)
+            if source is about.mirror:
+                raw, provenance = _from_mirror(about, acquisition)
+            else:
+                raw, provenance = _from_publisher(about, source, acquisition, reasons)
         except Unavailable as reason:
             log.info("%s: %s", dataset, reason)
             reasons.append(str(reason))
@@ -148,42 +132,43 @@ def acquire(dataset: str, acquisition: Acquisition, *, seed: int = 0) -> tuple[R
     return _surrogate(about, acquisition, seed, because)
 
 
-def _from_mirror(
-    about: Entry, source: Source, acquisition: Acquisition, _: Sequence[str]
-) -> tuple[Raw, Provenance]:
-    if acquisition.mirror is None:
+def _from_mirror(about: Entry, acquisition: Acquisition) -> tuple[Raw, Provenance]:
+    source, mirror = about.mirror, acquisition.mirror_folder()
+    if mirror is None:
         raise Unavailable("no mirror is configured")
-    folder = require_folder(acquisition.mirror) / source.folder
-    if not folder.is_dir():
+    if not (mirror / source.folder).is_dir():
         raise Unavailable(f"the mirror has no {about.name}")
     because = "a mirror is configured, and its files have the expected checksums"
     try:
-        return _read(about, source, folder, ("mirror", "mirror folder"), because)
+        return _read(about, source, mirror / source.folder, "mirror", "mirror folder", because)
     except Unavailable as reason:
-        raise InvalidInput(MIRROR_KEY, source.folder, str(reason)) from None
+        raise InvalidInput("data.mirror", source.folder, str(reason)) from None
 
 
 def _from_publisher(
-    about: Entry, source: Source, acquisition: Acquisition, reasons: Sequence[str]
+    about: Entry, source: Source, acquisition: Acquisition, reasons: list[str]
 ) -> tuple[Raw, Provenance]:
     identity = settings_hash([source.name, source.url, source.files, source.extract])
-    folder = acquisition.cache_folder / about.name / identity
+    folder, timeout_s = (
+        acquisition.cache_folder / about.name / identity,
+        acquisition.connection_timeout_s,
+    )
     because = "; ".join(["first available source", *reasons])
     if not source.checksum:
         because = f"no checksum is published; this one is recorded; {because}"
-    host = urlsplit(source.url).hostname or source.name
     try:
         if source.extract:
-            ipums.download(folder, source.url, source.extract, acquisition.connection_timeout_s)
+            download_extract(folder, source.url, source.extract, timeout_s)
         else:
-            download(folder, source.url, source.files, acquisition.connection_timeout_s)
-        return _read(about, source, folder, ("publisher", host), because)
+            download(folder, source.url, source.files, timeout_s)
+        host = str(urlsplit(source.url).hostname)
+        return _read(about, source, folder, "publisher", host, because)
     except (Unavailable, OSError) as reason:
         raise Unavailable(f"{source.name}: {reason}") from None
 
 
 def _read(
-    about: Entry, source: Source, folder: Path, origin: tuple[str, str], because: str
+    about: Entry, source: Source, folder: Path, kind: str, where: str, because: str
 ) -> tuple[Raw, Provenance]:
     """Read the files of a source; raise ``Unavailable`` for damaged or unexpected contents."""
     try:
@@ -194,7 +179,6 @@ def _read(
     checksum = checksum_of(raw)
     if source.checksum not in ("", checksum):
         raise Unavailable(f"contents with checksum {source.checksum}, not {checksum} (SHA-256)")
-    kind, where = origin
     return raw, Provenance(
         dataset=about.name,
         source=kind,
@@ -202,7 +186,7 @@ def _read(
         version=source.version,
         checksum=checksum,
         because=because,
-        licence=source.licence,
+        licence=about.licence,
     )
 
 
@@ -223,8 +207,24 @@ def _surrogate(
     )
 
 
-def require_folder(location: str) -> Path:
-    """Return the folder of a mirror; raise ``InvalidInput`` if it does not exist."""
-    is_folder = "\0" not in location and Path(location).is_dir()
-    require(is_folder, MIRROR_KEY, location, "an existing folder")
-    return Path(location)
+def summary(acquisition: Acquisition) -> list[dict[str, Any]]:
+    """Acquire all data sets and describe each of them in a row.
+
+    It has size, label and its rate, source and reason, checksum, licence, requirements,
+    preparations and seconds.
+    """
+    rows = []
+    for name in DATA_SETS:
+        start, about = time.monotonic(), entry(name)
+        raw, provenance = acquire(name, acquisition)
+        rows.append(
+            {
+                "title": about.title,
+                **module_of(name).SCHEMA.describe(raw),
+                **asdict(provenance),
+                "needs": about.needs,
+                "preparations": [p.name for p in PREPARATIONS.values() if p.dataset == name],
+                "seconds": round(time.monotonic() - start, 2),
+            }
+        )
+    return rows

@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from . import ipums, surrogates
+from . import surrogates
 from .catalogue import aggregates
+from .downloads import EXTRACT
 from .tables import Protected, Schema, decoded
 
 ROWS = 38_000
@@ -62,8 +63,8 @@ COLLAPSED = Schema(
 
 def read(folder: Path) -> pl.DataFrame:
     """Read the extract of Lee and Kifer, or an extract from IPUMS."""
-    if (folder / ipums.FILE).is_file():
-        return from_ipums(pl.read_parquet(folder / ipums.FILE, glob=False))
+    if (folder / EXTRACT).is_file():
+        return from_ipums(pl.read_parquet(folder / EXTRACT, glob=False))
     file, names = folder / "IPUMS-BR.dat.gz", list(SCHEMA.columns)
     table = pl.read_csv(file, separator=" ", has_header=False, new_columns=names, glob=False)
     return SCHEMA.check(table)

@@ -22,8 +22,8 @@ class Source:
 
     Attributes
     ----------
-    version, licence : str
-        Version of the data set, and terms of use.
+    version : str
+        Version of the data set.
     checksum : str
         SHA-256 of the canonical contents; empty if they are not fixed.
     folder : str
@@ -34,11 +34,10 @@ class Source:
         Name of each file of a publisher to its SHA-256, or to None if hosts compress the file
         differently.
     extract : mapping
-        Extract to request from IPUMS, see :func:`.ipums.download`.
+        Extract to request from IPUMS, see :func:`.downloads.download_extract`.
     """
 
     version: str
-    licence: str
     checksum: str = ""
     folder: str = ""
     name: str = ""
@@ -53,31 +52,31 @@ class Entry:
 
     Attributes
     ----------
+    licence : str
+        Terms of use.
+    needs : str
+        Key or account that a user needs for the download.
     publishers : tuple of Source
         Download sources, in the order in which they are tried.
-    needs : str
-        Key or account that a user needs for the download; empty if none.
     """
 
     name: str
     title: str
+    licence: str
     citation: str
+    needs: str
     mirror: Source
     publishers: tuple[Source, ...]
-    needs: str = ""
 
 
 def entry(dataset: str) -> Entry:
     """Return the entry of a data set in ``data_sets.yaml``."""
     content = ENTRIES[arguments.choice("data set", dataset, DATA_SETS)]
-    licence = {"licence": content["licence"]}
     return Entry(
         name=dataset,
-        title=content["title"],
-        citation=content["citation"],
-        mirror=Source(**licence | content["mirror"]),
-        publishers=tuple(Source(**licence | publisher) for publisher in content["publishers"]),
-        needs=content.get("needs", ""),
+        **{key: content[key] for key in ("title", "licence", "citation", "needs")},
+        mirror=Source(**content["mirror"]),
+        publishers=tuple(Source(**publisher) for publisher in content["publishers"]),
     )
 
 

@@ -119,5 +119,6 @@ def prepare(spec: str | Preparation, raw: Raw, provenance: Provenance) -> Prepar
         **encoded.card,
         "notes": [note for note in notes if note],
     }
-    features = scaling.scale(features, scaling=spec.scaling, row_norm=spec.row_norm)
+    scale, normalise = scaling.COLUMNS[spec.scaling].apply, scaling.ROWS[spec.row_norm].apply
+    features = normalise(scale(features))
     return replace(encoded, features=np.ascontiguousarray(features), columns=columns, card=card)

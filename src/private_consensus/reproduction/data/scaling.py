@@ -93,8 +93,3 @@ ROWS = {
         "the norm of each row is public to be one, to which the row is scaled",
     ),
 }
-
-
-def scale(x: np.ndarray, *, scaling: str, row_norm: str) -> np.ndarray:
-    """Scale columns, then rows, of encoded features [rows, dim]."""
-    return ROWS[row_norm].apply(COLUMNS[scaling].apply(x))

@@ -203,12 +203,3 @@ def decoded(
     codes = pl.col(codes) if isinstance(codes, str) else codes
     value_of_code = values if isinstance(values, Mapping) else dict(enumerate(values, first))
     return codes.replace_strict(value_of_code, default=default, return_dtype=pl.String)
-
-
-def values_of_ranges(values: Sequence[str], ranges: Sequence[tuple[int, int]]) -> dict[int, str]:
-    """Map each code to its value; ``ranges`` has the first and the last code of each value."""
-    return {
-        code: value
-        for value, (first, last) in zip(values, ranges, strict=True)
-        for code in range(first, last + 1)
-    }

@@ -9,6 +9,7 @@ without an industry have the industry ``None``.
 
 import io
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ import polars as pl
 
 from . import surrogates
 from .catalogue import aggregates
-from .tables import SEX_RACE_AGE, Protected, Schema, decoded, values_of_ranges
+from .tables import SEX_RACE_AGE, Protected, Schema, decoded
 
 MARITAL = (
     "Married", "Married-spouse-absent", "Widowed", "Divorced", "Separated", "Never-married",
@@ -33,6 +34,17 @@ INDUSTRY = (
     "Retail", "Transport", "Information", "Finance", "Professional", "Education", "Health",
     "Social", "Arts-food", "Other-services", "Administration", "Military", "Unemployed", "None",
 )  # fmt: skip
+
+
+def values_of_ranges(values: Sequence[str], ranges: Sequence[tuple[int, int]]) -> dict[int, str]:
+    """Map each code to its value; ``ranges`` has the first and the last code of each value."""
+    return {
+        code: value
+        for value, (first, last) in zip(values, ranges, strict=True)
+        for code in range(first, last + 1)
+    }
+
+
 # First and last Census industry code (2018 scheme) of each industry but None.
 INDUSTRY_OF_CODE = values_of_ranges(INDUSTRY[:-1], [
     (170, 290), (370, 490), (570, 690), (770, 770), (1070, 3990), (4070, 4590), (4670, 5790),

@@ -7,7 +7,6 @@ from private_consensus.common import yamls
 from private_consensus.common.errors import arguments, require
 
 from ..configuration.plan import load
-from ..data.acquisition import Acquisition
 from .places import HOME
 from .reproduction import package_folders
 
@@ -34,7 +33,7 @@ def check(path: str | Path, scale: str | None = None) -> dict[str, int]:
         config["scale"] = scale
     folders = list(dict.fromkeys([folder / "config", HOME.absolute() / "config"]))
     plan = load(config, *folders)
-    Acquisition(**plan.config.data.model_dump()).check()
+    plan.config.data.check()
     return {
         "papers": len(plan.papers),
         "experiments": len(plan.experiments),
