@@ -1,22 +1,16 @@
 """Ranges, ticks and tick labels of axes."""
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor, isfinite, log10
 from typing import Any
-
-from private_consensus.common.symbols import power_of_ten
 
 MAX_POINT_TICKS = 9
 """Largest number of computed points for which each point has a tick."""
 MARGIN = 0.04
 """Margin of an axis beyond its smallest and largest point, as a fraction of its length."""
 STRIP = 0.11
-"""Length of the strip beyond an axis that shows infinity, or zero on a logarithmic axis, as a
-fraction of the length of the axis."""
-DECIMAL_RANGE = (1e-2, 1e4)
-"""Range of absolute values that are written without a power of ten."""
+"""Length of the strip for values beyond an axis, as a fraction of the length of the axis."""
 LABEL_DISTANCE = 4
 """Smallest distance between two labels in pixels."""
 MIN_COMMON_FRACTION = 0.4
@@ -61,34 +55,23 @@ class Extent:
             return {"type": "log", "domain": self.domain, "nice": False}
         return {"type": "linear", "domain": self.domain, "nice": False, "zero": False}
 
-    def axis(
-        self, values: Sequence[float] = (), strip_labels: tuple[str, str] = ("", "")
-    ) -> dict[str, Any]:
+    def axis(self, values: Sequence[float] = ()) -> dict[str, Any]:
         """Return the ticks and labels of the axis as Vega-Lite options.
 
-        A logarithmic axis with few points has one tick per point; other axes have regular ticks.
+        A logarithmic axis with few points has one tick per point.
         """
-        tick_per_point = self.log and 0 < len(set(values)) <= MAX_POINT_TICKS
-        ticks = sorted(set(values)) if tick_per_point else []
-        ticks = ticks or (log_ticks if self.log else linear_ticks)(self.low, self.high)
-        names = dict(zip(ticks, labels(ticks, log=self.log), strict=True))
-        upper = {self.at(1 + STRIP / 2): strip_labels[0]} if self.above else {}
-        lower = {self.at(-STRIP / 2): strip_labels[1]} if self.below else {}
-        if upper:
-            # Of two overlapping labels, the renderer omits the later one, here that of the strip.
-            names = {value: name for value, name in names.items() if self.place(value) < 1 - STRIP}
-        names = {**lower, **names, **upper}
-        keyed = {_key(value): name for value, name in names.items()}
-        looked_up = f"{json.dumps(keyed, ensure_ascii=False)}[format(datum.value, '.6e')]"
-        # Labels of strips are always shown; overlapping labels of other ticks are omitted.
-        overlap = False if upper and lower else "greedy"
-        return {
-            "values": list(names),
-            "labelExpr": looked_up,
-            "tickCount": len(names),
-            "labelOverlap": overlap,
-            "labelSeparation": LABEL_DISTANCE,
-        }
+        points = sorted(set(values)) if self.log else []
+        if self.log and not 0 < len(points) <= MAX_POINT_TICKS:
+            points = log_ticks(self.low, self.high)
+        if points:
+            # Vega's options ``tickCount`` and ``format`` would omit some of the labels.
+            label = "format(datum.value, datum.value < 1e-4 ? '~e' : '~g')"
+            ticks: dict[str, Any] = {"values": points, "labelExpr": label}
+        else:
+            # Strips have no labels.
+            label = f"inrange(datum.value, [{self.low}, {self.high}]) ? datum.label : ''"
+            ticks = {"tickCount": 7, "labelExpr": label}
+        return {"labelOverlap": "greedy", "labelSeparation": LABEL_DISTANCE, **ticks}
 
     def place(self, value: float) -> float:
         """Return the position of a value as a fraction of the length of the axis."""
@@ -124,10 +107,10 @@ def common(extents: Sequence[Extent]) -> list[Extent]:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Return the ticks of a logarithmic axis: at most seven powers of ten.
+    """Return the ticks of a logarithmic axis: at most seven powers of ten, or none.
 
-    Axes of fewer than three powers of ten also get ticks at multiples of powers of ten, or
-    linear ticks.
+    Axes of fewer than three powers of ten have multiples of powers of ten. Without three of these,
+    Vega sets the ticks.
     """
     first, last = ceil(log10(low) - 1e-9), floor(log10(high) + 1e-9)
     decades = last - first + 1
@@ -139,51 +122,4 @@ def log_ticks(low: float, high: float) -> list[float]:
         ticks = [v for v in ticks if low <= v * (1 + 1e-9) and v <= high * (1 + 1e-9)]
         if len(ticks) >= 3:
             return ticks
-    return linear_ticks(low, high)
-
-
-def linear_ticks(low: float, high: float, max_count: int = 7) -> list[float]:
-    """Return at most ``max_count`` multiples of 1, 2 or 5 times a power of ten as ticks."""
-    power = floor(log10((high - low) / max_count))
-    for digit in (1, 2, 5, 10, 20):
-        step = digit * 10.0**power
-        multiples = range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)
-        if len(multiples) <= max_count:
-            return [float(f"{k * step:.12g}") for k in multiples]
-    return [low, high]
-
-
-def _short(value: float) -> bool:
-    return DECIMAL_RANGE[0] <= abs(value) < DECIMAL_RANGE[1]
-
-
-def format_number(value: float) -> str:
-    """Format a number as a decimal, or as a multiple of a power of ten if that is shorter."""
-    return format_tick(value) if _short(value) or value == 0 else _power(value)
-
-
-def format_tick(value: float) -> str:
-    """Format the number of a tick, with thousands separators."""
-    if abs(value) >= 1e6:
-        return _power(value)
-    return f"{value:{',.0f' if abs(value) >= 1000 else '.3g'}}".replace("-", "−")
-
-
-def labels(ticks: Sequence[float], *, log: bool) -> list[str]:
-    """Format the labels of ticks: all of them with powers of ten, or none."""
-    decades = len(ticks) > 2 and all(_power(tick).startswith("10") for tick in ticks)
-    small = decades and min(ticks) < 1
-    if log and (small or any(not _short(tick) for tick in ticks)):
-        return [_power(tick) for tick in ticks]
-    return [format_tick(tick) for tick in ticks]
-
-
-def _power(value: float) -> str:
-    mantissa, _, exponent = f"{value:.2e}".partition("e")
-    return power_of_ten(f"{float(mantissa):g}", int(exponent))
-
-
-def _key(value: float) -> str:
-    """Format a number as Vega does: with a minus sign, and an exponent without leading zeros."""
-    mantissa, _, exponent = f"{value:.6e}".partition("e")
-    return f"{mantissa}e{int(exponent):+d}".replace("-", "−" if value < 0 else "-", 1)
+    return []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -14,6 +13,9 @@ from ..results.numbers import REFUTED, UNPROVEN
 
 if TYPE_CHECKING:
     from .curves import Panel
+
+ON, ABOVE, BELOW = "on the axis", "above the axis", "below the axis"
+"""Places of values."""
 
 NOTES = {
     UNPROVEN: "† no guarantee is proven at the claimed ε",
@@ -29,7 +31,7 @@ def marks(numbers: pl.DataFrame, *, beyond: bool) -> str:
     """Explain the marks of a figure; ``beyond`` states that values lie beyond an axis."""
     guarantees = set(numbers["guarantee"])
     notes = [note for guarantee, note in NOTES.items() if guarantee in guarantees]
-    return "; ".join([*notes, *(["▲ ▼ values beyond the axis"] * beyond)])
+    return "; ".join([*notes, *(["▲ ▼ 0, ∞ or a value beyond the axis"] * beyond)])
 
 
 def coinciding(panels: Sequence[Panel]) -> str:
@@ -50,22 +52,17 @@ def _clause(group: Sequence[str], titles: Sequence[str], panels: int) -> str:
 
 
 def coinciding_groups(panel: Panel) -> list[list[str]]:
-    """Group the curves whose points are closer than the width of a line."""
-    lines = {
-        str(name[0]): {
-            x: panel.y.place(dot)
-            for x, dot in curve.select("x", "dot").drop_nulls("dot").iter_rows()
-        }
-        for name, curve in panel.points.group_by("curve", maintain_order=True)
-    }
-    groups: dict[str, list[str]] = {}
-    for first, second in combinations(lines, 2):
-        if _close(lines[first], lines[second]):
-            head = next((h for h, members in groups.items() if first in members), first)
-            members = groups.setdefault(head, [head])
-            if second not in members:
-                members.append(second)
-    return list(groups.values())
+    """Group the curves whose points are closer than the width of a line to those of the first."""
+    groups: list[tuple[dict[float, float], list[str]]] = []
+    for (name,), curve in panel.points.group_by("curve", maintain_order=True):
+        on_axis = curve.filter(pl.col("place") == ON).drop_nulls("y").select("x", "y")
+        line = {x: panel.y.place(y) for x, y in on_axis.iter_rows()}
+        group = next((group for first, group in groups if _close(first, line)), None)
+        if group is None:
+            groups.append((line, [str(name)]))
+        else:
+            group.append(str(name))
+    return [group for _, group in groups if len(group) > 1]
 
 
 def _close(first: dict[float, float], second: dict[float, float]) -> bool:

@@ -10,7 +10,7 @@ from private_consensus.common.grouping import grouped
 from private_consensus.common.symbols import typeset
 
 from .axes import STRIP, Extent, common, extent
-from .captions import coinciding, marks
+from .captions import ABOVE, BELOW, ON, coinciding, marks
 from .figure_styles import Look, Styles, curve_styles, with_names
 from .theme import HEIGHT, WIDTH, field, finish
 
@@ -22,9 +22,6 @@ CROWDED = 40
 
 LETTER, SYMBOL = 5.8, 44
 """Width of a letter of the legend, and of the symbol before a name, in pixels."""
-
-ZERO_FRACTION = 1e-9
-"""Fraction of the lower end of a logarithmic axis below which a value is labelled as zero."""
 
 SIDE, GAP = 62, 34
 """Width of the axis of a panel, and distance between panels, in pixels."""
@@ -65,7 +62,7 @@ def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> dict[str, Any
     ]
     columns = min(MAX_COLUMNS, len(panels))
     panels = [
-        replace(panel, points=marked_beyond(panel.points, panel.y))
+        replace(panel, points=placed(panel.points, panel.y))
         for panel in _with_common_axes(panels, columns)
     ]
     looks = curve_styles(points, styles)
@@ -77,7 +74,7 @@ def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> dict[str, Any
     for panel, curves in zip(panels, names, strict=True):
         drawn = {name: look for name, look in looks.items() if is_shared or name in curves}
         charts.append(panel_chart(panel, drawn, size, legend_of(list(drawn), width)))
-    beyond = any(_leaves_axis(panel.points) for panel in panels)
+    beyond = any(panel.y.above or panel.y.below for panel in panels)
     notes = figure["conditions"], coinciding(panels), marks(numbers, beyond=beyond)
     spacing = {"row": GAP, "column": GAP}
     chart: dict[str, Any] = {"concat": charts, "columns": columns, "spacing": spacing}
@@ -107,34 +104,11 @@ def _panel(points: pl.DataFrame, spec: Spec) -> Panel:
     # A band may reach zero; a logarithmic axis covers the curves and the upper ends of bands.
     columns = ("y", "high") if log else ("y", "low", "high")
     values = [value for column in columns for value in points[column].cast(float)]
-    y = extent(values, log=log, ends=spec["y_domain"])
     x = extent(points["x"].cast(float), log=spec["log_x"])
-    placed = on_axis(points, y)
-    positions = set(placed["place"])
-    y = replace(y, above=ABOVE in positions, below=BELOW in positions)
-    return Panel(spec, placed, x, y)
-
-
-ON, ABOVE, BELOW = "on the axis", "above the axis", "below the axis"
-
-
-def on_axis(points: pl.DataFrame, y: Extent) -> pl.DataFrame:
-    """Add columns that state whether a point lies on the axis, above it or below it.
-
-    They are ``place``, ``exact`` (the finite value), ``infinite`` and ``dot`` (the value of a point
-    on the axis). The ends of the band are null for points beyond the axis, and at most one axis
-    length beyond the axis otherwise.
-    """
-    value = pl.col("y").cast(float)
-    position = pl.when(value < y.low).then(pl.lit(BELOW)).when(value > y.high).then(pl.lit(ABOVE))
-    placed = points.with_columns(
-        place=position.otherwise(pl.lit(ON)),
-        exact=pl.when(value.is_finite()).then(value),
-        infinite=value.is_infinite(),
-    ).with_columns(dot=pl.when(pl.col("place") == ON).then(pl.col("exact")))
-    has_band = pl.all_horizontal(pl.col("dot", "low", "high").is_not_null())
-    ends = pl.col("low", "high").cast(float).clip(y.at(-1.0), y.at(2.0))
-    return placed.with_columns(pl.when(has_band).then(ends))
+    y = extent(values, log=log, ends=spec["y_domain"])
+    value = points["y"].cast(float)
+    beyond = replace(y, above=(value > y.high).any(), below=(value < y.low).any())
+    return Panel(spec, points, x, beyond)
 
 
 def _with_common_axes(panels: Sequence[Panel], columns: int) -> list[Panel]:
@@ -158,18 +132,26 @@ def _with_common_axes(panels: Sequence[Panel], columns: int) -> list[Panel]:
     return compared
 
 
-def marked_beyond(points: pl.DataFrame, y: Extent) -> pl.DataFrame:
-    """Add the column ``beyond``: the position in its strip of a point beyond the axis.
+def placed(points: pl.DataFrame, y: Extent) -> pl.DataFrame:
+    """Move values beyond the axis into its strips, and state in ``place`` which ones they are.
 
-    Each curve has its own height in the strip.
+    Each curve has its own height in a strip. Bands end at most one axis length beyond the axis;
+    points beyond the axis have none.
     """
-    off = points.filter(pl.col("place") != ON)["curve"].unique(maintain_order=True).to_list()
-    lines = {name: (i + 1) / (len(off) + 1) for i, name in enumerate(off)}
-    line = pl.col("curve").replace_strict(lines, default=None, return_dtype=pl.Float64)
-    above, below = y.at(1 + STRIP * line), y.at(STRIP * (line - 1))
-    position = pl.col("place")
+    value = pl.col("y").cast(float)
+    beyond = points.filter((value < y.low) | (value > y.high))["curve"].unique(maintain_order=True)
+    heights = {name: (i + 1) / (len(beyond) + 1) for i, name in enumerate(beyond)}
+    height = pl.col("curve").replace_strict(heights, default=None, return_dtype=pl.Float64)
+    is_below, is_above = pl.when(value < y.low), pl.when(value > y.high)
+    location = pl.coalesce(is_below.then(pl.lit(BELOW)), is_above.then(pl.lit(ABOVE)), pl.lit(ON))
+    below, above = y.at(STRIP * (height - 1)), y.at(1 + STRIP * height)
+    finite = pl.when(value.is_finite()).then(value)
+    ends = pl.col("low", "high").cast(float).clip(y.at(-1.0), y.at(2.0))
+    has_band = pl.all_horizontal((location == ON) & pl.col("low", "high").is_not_null())
     return points.with_columns(
-        beyond=pl.when(position == ABOVE).then(above).when(position == BELOW).then(below)
+        pl.when(has_band).then(ends),
+        y=pl.coalesce(is_below.then(below), is_above.then(above), finite),
+        place=location,
     )
 
 
@@ -188,7 +170,7 @@ def panel_chart(
               axis=panel.x.axis(points["x"].to_list()))  # fmt: skip
     y_scale = panel.y.scale()
     y = field("y", title=typeset(spec["y_title"]), scale=y_scale,
-              axis=panel.y.axis(strip_labels=_strip_labels(panel)))  # fmt: skip
+              axis=panel.y.axis())  # fmt: skip
 
     def by_curve(values: Iterable[Any]) -> dict[str, Any]:
         scale = {"domain": list(looks), "range": list(values)}
@@ -210,40 +192,18 @@ def panel_chart(
             {"type": "line", "strokeWidth": 1.8}, y=y, strokeDash=by_curve(map(list, dashes))
         ),
     ]  # fmt: skip
-    if _dotted(points):
-        mark = {"type": "point", "filled": True, "size": 26, "opacity": 1.0}
-        layers.append(layer(mark, y=field("dot" if _leaves_axis(points) else "y", scale=y_scale)))
-    if _leaves_axis(points):
-        shapes = {"domain": [BELOW, ABOVE], "range": ["triangle-down", "triangle-up"]}
-        layers.append(
-            layer(
-                {"type": "point", "filled": True, "size": 45, "opacity": 1.0},
-                y=field("beyond", scale=y_scale),
-                shape=field("place", "nominal", legend=None, scale=shapes),
-            )
-        )
+    if max(points["curve"].value_counts()["count"]) <= CROWDED:
+        mark = {"type": "point", "filled": True, "size": 28, "opacity": 1.0}
+        shapes = {"domain": [ON, BELOW, ABOVE], "range": ["circle", "triangle-down", "triangle-up"]}
+        shape = field("place", "nominal", legend=None, scale=shapes)
+        layers.append(layer(mark, y=field("y", scale=y_scale), shape=shape))
     return {
         "title": {"text": typeset(spec["title"]), "frame": "group"},
         "width": size[0],
         "height": size[1],
-        "data": {"values": _drawn(points).to_dicts()},
+        "data": {"values": points.select("curve", "x", "y", "low", "high", "place").to_dicts()},
         "layer": layers,
     }
-
-
-def _drawn(points: pl.DataFrame) -> pl.DataFrame:
-    beyond = ["dot", "beyond", "place"] if _leaves_axis(points) else []
-    position = pl.coalesce("dot", "beyond").alias("y")
-    return points.select("curve", "x", position, "low", "high", *beyond)
-
-
-def _leaves_axis(points: pl.DataFrame) -> bool:
-    return bool((points["place"] != ON).any())
-
-
-def _dotted(points: pl.DataFrame) -> bool:
-    """Return True if the curves have so few points that these are drawn as dots."""
-    return max(points["curve"].value_counts()["count"]) <= CROWDED
 
 
 def _strips(panel: Panel) -> list[dict[str, Any]]:
@@ -261,12 +221,3 @@ def _strips(panel: Panel) -> list[dict[str, Any]]:
         }
         for low, high in strips
     ]  # fmt: skip
-
-
-def _strip_labels(panel: Panel) -> tuple[str, str]:
-    """Return the labels of the strips above and below the axis."""
-    below = panel.points.filter(pl.col("place") == BELOW)["exact"].drop_nulls()
-    zero = panel.y.log and all(value < ZERO_FRACTION * panel.y.low for value in below)
-    infinite = panel.points["infinite"].any()
-    never = "not reached" if panel.spec.get("goals") else "∞"
-    return never if infinite else "above", "0" if zero else "below"

@@ -20,14 +20,6 @@ PAGE = """#set document(date: none)
 """Typst document without a date, whose page has the size of the drawing."""
 
 WIDTH = re.compile(r'width="([\d.]+)"')
-HIDDEN = re.compile(r'<(path|rect|line|text|circle)\b[^>]*? opacity="0"[^>]*?(?:/>|>[^<]*</\1>)')
-"""Invisible elements, such as labels that would overlap others."""
-FOR_SCREEN_READERS = re.compile(r' (?:role|aria-[a-z]+|pointer-events)="[^"]*"')
-"""Accessibility attributes of single marks. Pages have one alternative text per figure instead."""
-POSITIONS = re.compile(r' (?:d|transform)="[^"]*"')
-LONG = re.compile(r"-?\d+\.\d{2,}")
-OPAQUE = ' opacity="1"'
-OPACITY = re.compile(r'(<(?:path|rect|line|text|circle)\b[^>]*?) opacity="([\d.]+)"')
 
 
 def save(
@@ -38,8 +30,9 @@ def save(
     The PNG has ``png_scale`` pixels per unit of the drawing. By default, it is at least ``PIXELS``
     wide.
     """
-    specification = json.dumps(chart, sort_keys=True, separators=(",", ":"))
-    drawing = svg_of(specification)
+    import vl_convert
+
+    drawing = vl_convert.vegalite_to_svg(json.dumps(chart))
     scale = png_scale or max(MIN_SCALE, PIXELS / float(WIDTH.findall(drawing)[0]))
     for path, content in (
         (svg, drawing.encode()),
@@ -48,31 +41,6 @@ def save(
     ):
         with atomic_write(path) as temporary:
             temporary.write_bytes(content)
-
-
-def svg_of(specification: str) -> str:
-    """Convert a Vega-Lite specification to SVG without invisible marks."""
-    import vl_convert
-
-    svg = HIDDEN.sub("", vl_convert.vegalite_to_svg(specification))
-    # The attribute ``opacity`` would create a separate group for each mark of the PDF.
-    transparent = r'\1 fill-opacity="\2" stroke-opacity="\2"'
-    return small_svg(OPACITY.sub(transparent, svg.replace(OPAQUE, "")))
-
-
-def small_svg(svg: str) -> str:
-    """Round positions to a tenth of a pixel, and remove accessibility attributes of marks."""
-    placed = POSITIONS.sub(
-        lambda attribute: (
-            attribute[0] if "scale" in attribute[0] else LONG.sub(_tenths, attribute[0])
-        ),
-        svg,
-    )
-    return FOR_SCREEN_READERS.sub("", placed)
-
-
-def _tenths(number: re.Match[str]) -> str:
-    return f"{float(number[0]):.1f}"
 
 
 def png_of(svg: str, scale: float) -> bytes:

@@ -10,7 +10,7 @@ import polars as pl
 
 from private_consensus.common.symbols import typeset
 
-from .axes import STRIP, Extent, extent, format_number
+from .axes import STRIP, Extent, extent
 from .panels import Chart
 from .theme import ALARM, GREY, INK, finish
 
@@ -18,7 +18,7 @@ WIDE, ROW = 420, 30
 SIDES = {"published": "as published", "corrected": "corrected"}
 COLOURS = ALARM, "#0072B2"
 TITLE = "Cost of corrections: proven epsilon and utility, as published and as corrected"
-NOTE = "bar: claimed ε; ∞: no finite bound is proven"
+NOTE = "bar: claimed ε; points beyond the axis: no finite bound is proven"
 
 
 def draw(rows: pl.DataFrame, source: str, names: Mapping[tuple[str, str], str]) -> dict[str, Any]:
@@ -36,8 +36,7 @@ def draw(rows: pl.DataFrame, source: str, names: Mapping[tuple[str, str], str]) 
         for pair, of_pair in rows.group_by("published", "corrected", maintain_order=True)
     }
     epsilons = [row[f"epsilon_{side}"] for row in settings.values() for side in (*SIDES, "claimed")]
-    x = extent([epsilon for epsilon in epsilons if epsilon], log=True)
-    x = replace(Extent(low=x.low, high=x.high, log=True), above=not all(map(isfinite, epsilons)))
+    x = replace(extent(epsilons, log=True), above=not all(map(isfinite, epsilons)))
     pairs = pl.DataFrame(
         [
             {"name": typeset(names[pair]), "claimed": row["epsilon_claimed"], "text": _utility(row)}
@@ -45,7 +44,7 @@ def draw(rows: pl.DataFrame, source: str, names: Mapping[tuple[str, str], str]) 
             for pair, row in settings.items()
         ]
     )
-    axis = alt.Axis(**x.axis(strip_labels=("∞", "")))
+    axis = alt.Axis(**x.axis())
     scale, (before, after) = alt.Scale(**x.scale()), SIDES.values()
     side = alt.Color("side:N").scale(domain=[before, after], range=COLOURS)
     base = Chart(pairs).encode(
@@ -90,4 +89,4 @@ def _utility(row: Mapping[str, Any]) -> str:
 
 
 def _number(value: float) -> str:
-    return format_number(float(f"{value:.3g}")) if isfinite(value) else "∞"
+    return typeset(f"{value:.3g}") if isfinite(value) else "∞"

@@ -25,6 +25,7 @@ LINE, TITLE_LINE = 110, 98
 """Number of letters in a line below the title, and in a line of the title."""
 
 CONFIG = {
+    "aria": False,
     "background": "white",
     "font": FONT,
     "axis": {
