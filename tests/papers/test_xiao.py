@@ -19,9 +19,11 @@ from private_consensus.core.algorithms.coordinate_descent import (
     CoordinateDescentState,
 )
 from private_consensus.core.algorithms.dgd import DecentralizedGradientDescent
-from private_consensus.core.algorithms.families.random_aggregates import widest_pair
 from private_consensus.core.algorithms.ldp_admm import LocallyPrivateADMM
-from private_consensus.core.algorithms.ldp_gradient_descent import LocallyPrivateGradientDescent
+from private_consensus.core.algorithms.ldp_gradient_descent import (
+    LocallyPrivateGradientDescent,
+    widest_pair,
+)
 from private_consensus.core.algorithms.ldp_subgradient import LocallyPrivateSubgradient
 from private_consensus.core.algorithms.pdop import PrivateDistributedOptimisation
 from private_consensus.core.algorithms.random_aggregation import RandomAggregation

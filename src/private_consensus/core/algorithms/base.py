@@ -84,6 +84,12 @@ runs, agents, dim]``; measurements and costs are ``[active settings, runs]``.
 class Algorithm(arguments.KnownKeywords, ABC):
     """Base class of all algorithms, private or not; a class overrides :data:`OVERRIDABLE` only.
 
+    The methods have common arguments. ``problem`` has the objectives and data of the agents, with
+    their sensitivities, and ``network`` the communication graph with its mixing matrix. ``horizon``
+    is the number of iterations, and ``t`` = 1, 2, ... the iteration. ``release`` is the function
+    that passes private values through mechanisms, see :meth:`.Running.function`. ``state`` is a
+    NamedTuple whose arrays have leading axes [settings, runs].
+
     Attributes
     ----------
     relation : Relation
@@ -99,9 +105,8 @@ class Algorithm(arguments.KnownKeywords, ABC):
     privacy_depends_on : {"graph", "degrees", "nothing"}
         Graph properties on which noise and privacy statements depend.
     quantities : tuple of str
-        Names of all observables, for configurations; by default the iterates before the noise
-        and after it. An observable whose name is an :class:`Internal` reaches no observer. Audits
-        test all others.
+        Names of all observables, for configurations; by default ``released`` only. An observable
+        whose name is an :class:`Internal` reaches no observer. Audits test all others.
     """
 
     relation = Relation("record", "replace")
@@ -109,7 +114,7 @@ class Algorithm(arguments.KnownKeywords, ABC):
     source: ClassVar[str] = ""
     needs: ClassVar[tuple[str, ...]] = ()
     privacy_depends_on: ClassVar[str] = GRAPH
-    quantities: ClassVar[tuple[str, ...]] = (INTERNAL, "released")
+    quantities: ClassVar[tuple[str, ...]] = ("released",)
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
@@ -135,22 +140,6 @@ class Algorithm(arguments.KnownKeywords, ABC):
         By default, the accountant or the paper's formula sets the field ``noise``, see
         :func:`least_noise`. Noise that is given remains unchanged.
 
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of the whole run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        Algorithm
-            Copy with calibrated noise.
-
         Raises
         ------
         InvalidInput
@@ -169,13 +158,7 @@ class Algorithm(arguments.KnownKeywords, ABC):
 
     @final
     def check_needs(self, problem: Problem) -> None:
-        """Refuse a problem that lacks an attribute or method of :attr:`needs`.
-
-        Raises
-        ------
-        InvalidInput
-            With key ``problem.name``; the message lists the missing names.
-        """
+        """Refuse a problem that lacks an attribute or method of :attr:`needs`."""
         missing = [name for name in self.needs if not problem.offers(name)]
         expected = f"a problem with {', '.join(missing)}"
         require(not missing, "problem.name", type(problem).__name__, expected)
@@ -194,41 +177,17 @@ class Algorithm(arguments.KnownKeywords, ABC):
     def mechanisms(
         self, problem: Problem, network: Network, horizon: int
     ) -> Mapping[str, Mechanism]:
-        """Declare the mechanisms through which :meth:`step` releases private values.
+        """Declare the mechanisms through which :meth:`step` releases private values, by name.
 
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations; the largest of a batch.
-
-        Returns
-        -------
-        mapping
-            Mechanisms by name. Sensitivity and scale are lists over iterations of values that
-            broadcast to [settings, runs, agents, 1], or one value for all iterations.
+        Sensitivity and scale are lists over iterations of values that broadcast to [settings, runs,
+        agents, 1], or one value for all iterations. ``horizon`` is the largest of a batch.
         """
 
     @final
     def releases(self, problem: Problem, network: Network, horizon: int) -> list[Release]:
         """Return the releases of all mechanisms, for the agent with the largest privacy loss.
 
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release
-            Mechanisms whose composition bounds the privacy loss.
+        Their composition bounds the privacy loss of a run.
         """
         require_same_agents(problem, network)
         declared = self.mechanisms(problem, network, horizon)
@@ -240,21 +199,8 @@ class Algorithm(arguments.KnownKeywords, ABC):
     ) -> list[Release] | None:
         """Return the releases under the assumed bound on the gradients of records.
 
-        The data do not guarantee the bound, so that these releases are never proven.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release or None
-            None without noise, and if :meth:`releases` needs no assumption on the data.
+        The data do not guarantee the bound, so that these releases are never proven. The result is
+        None without noise, and if :meth:`releases` needs no assumption on the data.
         """
         if not assumed_bound(self) or not np.any(getattr(self, "noise", 0.0)):
             return None
@@ -272,24 +218,7 @@ class Algorithm(arguments.KnownKeywords, ABC):
     def claimed_epsilon(
         self, delta: float, problem: Problem, network: Network, horizon: int
     ) -> float:
-        """Return the epsilon of the paper's formula at the current noise.
-
-        Parameters
-        ----------
-        delta : float
-            Delta at which epsilon is stated.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        float
-            NaN if the paper has no formula.
-        """
+        """Return the epsilon of the paper's formula at the current noise; NaN if it has none."""
         return float("nan")
 
     @final
@@ -298,93 +227,31 @@ class Algorithm(arguments.KnownKeywords, ABC):
         """Return True if the noise does not depend on the budget."""
         return getattr(self, "calibration", "") == GIVEN
 
-    @abstractmethod
     def start(self, problem: Problem, network: Network, release: Any) -> NamedTuple:
         """Return the state before the first iteration, in which nothing can be released.
 
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        release : function
-            Function that passes private values through mechanisms, see :meth:`.Running.function`.
-
-        Returns
-        -------
-        NamedTuple
-            State whose arrays have leading axes [settings, runs].
+        By default, all agents start at 0, and the state has their iterates only.
         """
+        return Iterates(origin(problem, release))
 
     @abstractmethod
     def step(
         self, state: Any, problem: Problem, network: Network, release: Any, t: int
     ) -> NamedTuple:
-        """Return the state after iteration ``t`` = 1, 2, ...
+        """Return the state after iteration ``t``, of the same type as the state before it."""
 
-        Parameters
-        ----------
-        state : NamedTuple
-            State before the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        release : function
-            Function that passes private values through mechanisms.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        NamedTuple
-            State of the same type.
-        """
-
-    @abstractmethod
     def observables(self, state: Any, problem: Problem, t: int) -> Mapping[str, np.ndarray]:
-        """Return the quantities to measure and to audit after an iteration.
+        """Return the quantities to measure and to audit after an iteration, by name.
 
-        Parameters
-        ----------
-        state : NamedTuple
-            State after the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        mapping
-            Quantities by name: ``released`` iterates, which the releases cover, ``internal``
-            iterates, which no observer receives, and further quantities of the algorithm.
+        They are ``released`` iterates, which the releases cover, ``internal`` iterates, which no
+        observer receives, and further quantities. By default, ``released`` is the field ``x``.
         """
+        return {"released": state.x}
 
     def outcome(
         self, state: Any, problem: Problem, network: Network, release: Any, t: int
     ) -> Mapping[str, np.ndarray]:
-        """Return the quantities to measure after the last iteration of a setting only.
-
-        Parameters
-        ----------
-        state : NamedTuple
-            State after the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        release : function
-            Function that passes private values through mechanisms.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        mapping
-            Quantities by name; empty by default.
-        """
+        """Return the quantities to measure after the last iteration of a setting only."""
         return {}
 
     def run(
@@ -395,21 +262,7 @@ class Algorithm(arguments.KnownKeywords, ABC):
         horizon: np.ndarray,
         observe: Observe,
     ) -> None:
-        """Run a batch of settings, each to its own horizon.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        horizon : ndarray of int, shape (settings,)
-            Number of iterations of each setting.
-        observe : Observe
-            Callback that receives the observables of each iteration.
-        """
+        """Run a batch of settings, each to its own horizon, see :func:`iterate`."""
         iterate(self, problem, network, streams, horizon, observe)
 
     @final
@@ -532,8 +385,14 @@ def iterate(
     ----------
     algorithm : Algorithm
         Batch of settings.
-    problem, network, streams, horizon, observe
-        See :meth:`Algorithm.run`.
+    problem, network
+        See :class:`Algorithm`.
+    streams : Streams
+        Random streams of all runs.
+    horizon : ndarray of int, shape (settings,)
+        Number of iterations of each setting.
+    observe : Observe
+        Callback that receives the observables of each iteration.
     compiled : callable, optional
         Compiled equivalent of :meth:`Algorithm.step`, with the algorithm as its first argument.
     """

@@ -1,17 +1,4 @@
-r"""Private random coordinate descent (Xiao et al., Appendix K).
-
-Each agent minimises its own objective and does not communicate. In iteration k + 1, it samples a
-coordinate :math:`l_{k+1}` uniformly and updates
-
-.. math:: x^{k+1}[l_{k+1}] = x^k[l_{k+1}] - \frac1{\hat M}\nabla f(x^k)[l_{k+1}] + \Delta^{k+1},
-    \qquad \Delta \sim N(0, \sigma^2) \quad (72)
-
-.. math:: E f(x^k) - f(x^*) \le \Bigl(1-\frac{m}{d\hat M}\Bigr)^k (f(x^0) - f(x^*))
-    + \frac{\hat M}{m} C_1\sigma \quad (74)
-
-where :math:`\hat M` is the smoothness along coordinates, here the bound on the largest curvature,
-and :math:`C_1 \ge \|\nabla f\|_1` over the domain.
-"""
+"""Private random coordinate descent (Xiao et al., Appendix K)."""
 
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
@@ -42,7 +29,18 @@ class CoordinateDescentState(NamedTuple):
 class CoordinateDescent(DecayingNoise):
     r"""Private randomised coordinate descent.
 
-    The starting point is projected to the domain.
+    Each agent minimises its own objective and does not communicate. The starting point is projected
+    to the domain. In iteration k + 1, an agent samples a coordinate :math:`l_{k+1}` uniformly and
+    updates
+
+    .. math:: x^{k+1}[l_{k+1}] = x^k[l_{k+1}] - \frac1{\hat M}\nabla f(x^k)[l_{k+1}]
+        + \Delta^{k+1}, \qquad \Delta \sim N(0, \sigma^2) \quad (72)
+
+    .. math:: E f(x^k) - f(x^*) \le \Bigl(1-\frac{m}{d\hat M}\Bigr)^k (f(x^0) - f(x^*))
+        + \frac{\hat M}{m} C_1\sigma \quad (74)
+
+    where :math:`\hat M` is the smoothness along coordinates, here the bound on the largest
+    curvature, and :math:`C_1 \ge \|\nabla f\|_1` over the domain.
     """
 
     law: Law = "gaussian"
@@ -60,11 +58,9 @@ class CoordinateDescent(DecayingNoise):
 
     def start(self, problem, network, release):
         x = problem.project(normal_start(problem, release, self.init_std))
-        gap = problem.objective(x) - problem.objective(problem.own_optimum)
-        return CoordinateDescentState(x, gap)
+        return CoordinateDescentState(x, _gap(problem, x))
 
     def step(self, state, problem, network, release, t):
-        """Return the state after one coordinate step (72)."""
         uniform = release.random("coordinate", "uniform", (problem.n_agents,))
         sampled = (uniform * problem.dim).astype(int)[..., None] == np.arange(problem.dim)
         change = release("step", -problem.gradient(state.x) / problem.smoothness * sampled)
@@ -73,37 +69,22 @@ class CoordinateDescent(DecayingNoise):
 
     def observables(self, state, problem, t):
         """Return the iterates, and the means over agents of the gap and of its bound (74)."""
-        gap = problem.objective(state.x) - problem.objective(problem.own_optimum)
         return {
             "released": state.x,
-            "gap": gap.mean(-1),
+            "gap": _gap(problem, state.x).mean(-1),
             "bound": self.bound(problem, state.first_gap, t).mean(-1),
         }
 
     def bound(self, problem, first_gap: np.ndarray, t: int) -> np.ndarray:
-        """Return the upper bound (74) on the gap between objective and minimum.
+        """Return the upper bound (74) on the gap, for the gap at the starting points.
 
         The geometric sum in the second line of (74) is replaced by its bound in the third line.
-
-        Parameters
-        ----------
-        problem
-        first_gap : ndarray, shape (settings, runs, agents)
-            Gap at the starting points.
-        t
-
-        Returns
-        -------
-        ndarray, shape (settings, runs, agents)
-            Upper bound on the gap.
         """
         convexity = problem.strong_convexity
         require(convexity > 0, "problem.strong_convexity", convexity, "a number > 0")
         rate = convexity / (problem.dim * problem.smoothness)
         floor = problem.smoothness / convexity * problem.slope_bound
         return (1 - rate) ** t * first_gap + floor * np.reshape(self.noise, (-1, 1, 1))
-
-    # Privacy.
 
     def claimed_epsilon(self, delta, problem, network, horizon):
         r"""Return :math:`\epsilon = \mathcal B^c\sqrt{(1+a)K/d}/(\hat M\sigma)`.
@@ -120,3 +101,7 @@ class CoordinateDescent(DecayingNoise):
 
 
 ALGORITHM = CoordinateDescent
+
+
+def _gap(problem, x: np.ndarray) -> np.ndarray:
+    return problem.objective(x) - problem.objective(problem.own_optimum)

@@ -1,20 +1,4 @@
-r"""Distributed zeroth-order ADMM, D-ZOA (Gratton et al., Algorithm 1).
-
-In each outer iteration of :mod:`.families.consensus_admm`, :math:`\beta_k` is the result of T steps
-of the two-point method on :math:`F_k`, started at 0, with J pairs of normal vectors per step
-(9)-(13). The step size is :math:`\alpha_t = \alpha_0 R / (L\sqrt{tP\ln 2P})`. Equation (27), solved
-for :math:`\alpha_0 R`, is
-
-.. math::
-    (\alpha_0R)^2 = \frac{\ln 2P}{c\,S}\Bigl(JP\sigma_k^2 + \frac{4\|\beta^c\|^2}{T}\Bigr), \qquad
-    S = s_1(1+\ln P) + s_2, \quad
-    \sigma_k = \frac{c_1\sqrt{2.1\ln(1.25/\delta)}}{\rho|N_k|N_k\epsilon}
-
-No noise is added: the paper treats the randomness of the method as Gaussian noise of standard
-deviation :math:`\sigma_k` (25). This is an assumption: Lemma 2 bounds the variance from above,
-whereas privacy requires a lower bound (E2.1, E2.2). The budget applies to EVERY outer iteration;
-(29) is the total of the paper.
-"""
+"""Distributed zeroth-order ADMM, D-ZOA (Gratton et al., Algorithm 1)."""
 
 import warnings
 from dataclasses import dataclass
@@ -37,6 +21,20 @@ ENOUGH_SAMPLES = 30
 @dataclass(frozen=True, kw_only=True)
 class DZOA(ConsensusADMM):
     r"""Distributed zeroth-order ADMM (D-ZOA), Algorithm 1 of Gratton et al.
+
+    In each outer iteration, :math:`\beta_k` is the result of T steps of the two-point method on
+    :math:`F_k`, started at 0, with J pairs of normal vectors per step (9)-(13). The step size is
+    :math:`\alpha_t = \alpha_0 R / (L\sqrt{tP\ln 2P})`. Equation (27), solved for
+    :math:`\alpha_0 R`, is
+
+    .. math::
+        (\alpha_0R)^2 = \frac{\ln 2P}{c\,S}\Bigl(JP\sigma_k^2 + \frac{4\|\beta^c\|^2}{T}\Bigr),
+        \qquad S = s_1(1+\ln P) + s_2, \quad
+        \sigma_k = \frac{c_1\sqrt{2.1\ln(1.25/\delta)}}{\rho|N_k|N_k\epsilon}
+
+    No noise is added: the paper treats the randomness of the method as Gaussian noise of standard
+    deviation :math:`\sigma_k` (25). This is an assumption: Lemma 2 bounds the variance from above,
+    whereas privacy requires a lower bound (E2.1, E2.2).
 
     Parameters
     ----------
@@ -113,10 +111,9 @@ class DZOA(ConsensusADMM):
 
 
 def step_sum(T, dim: int):
-    r"""Return the sum of step sizes :math:`S = s_1(1+\ln P) + s_2` in (27), in the shape of ``T``.
+    r"""Return :math:`S = s_1(1+\ln P) + s_2` in (27) for P = ``dim``, in the shape of ``T``.
 
-    It has the sums :math:`s_1 = \sum_t 1/t` and :math:`s_2 = \sum_t t^{-1.5}` over the T inner
-    steps. P is ``dim``.
+    The sums over the T inner steps are :math:`s_1 = \sum_t 1/t` and :math:`s_2 = \sum_t t^{-1.5}`.
     """
     t = np.arange(1, int(np.max(T)) + 1)
     s1, s2 = np.cumsum(1.0 / t), np.cumsum(t**-1.5)

@@ -1,23 +1,4 @@
-r"""DECOR: pairwise noise that cancels between neighbours (Allouah et al., ICML 2024).
-
-The two agents of an edge share a secret seed, from which both sample the same pair noise:
-
-.. math::
-    y_i = z_i - \eta\Bigl(\mathrm{clip}_C(\nabla f_i(z_i)) + v_i + \sum_{j\sim i} v_{ij}\Bigr),
-    \qquad z = W y, \qquad v_i \sim N(0, s_{ind}^2 I), \quad
-    v_{ij} = -v_{ji} \sim N(0, s_{pair}^2 I)
-
-("The privacy power of correlated noise in decentralized learning", arXiv 2405.01031). The mean over
-agents has the noise variance :math:`s_{ind}^2/N`. To the eavesdropper, who knows no seed, a round
-is one Gaussian mechanism with the covariance :math:`\Sigma = s_{ind}^2 I + s_{pair}^2 L`, L the
-Laplacian of the graph:
-
-.. math:: \mu_u^2 = T\Delta^2 [\Sigma^{-1}]_{uu}
-
-With increasing pair noise, this approaches :math:`T\Delta^2/(N s_{ind}^2)`, the loss of noise added
-by a server. An agent or a coalition that knows seeds has a larger privacy loss. Against a coalition
-of all neighbours of u, only the noise :math:`s_{ind}` remains.
-"""
+"""DECOR: pairwise noise that cancels between neighbours (Allouah et al., ICML 2024)."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, NamedTuple
@@ -42,6 +23,23 @@ class DECORState(NamedTuple):
 class DECOR(ClippedDescent):
     r"""DECOR: decentralized SGD with pairwise correlated noise.
 
+    The two agents of an edge share a secret seed, from which both sample the same pair noise:
+
+    .. math::
+        y_i = z_i - \eta\Bigl(\mathrm{clip}_C(\nabla f_i(z_i)) + v_i + \sum_{j\sim i} v_{ij}\Bigr),
+        \qquad z = W y, \qquad v_i \sim N(0, s_{ind}^2 I), \quad
+        v_{ij} = -v_{ji} \sim N(0, s_{pair}^2 I)
+
+    The mean over agents has the noise variance :math:`s_{ind}^2/N`. To the eavesdropper, who knows
+    no seed, a round is one Gaussian mechanism with the covariance
+    :math:`\Sigma = s_{ind}^2 I + s_{pair}^2 L`, L the Laplacian of the graph:
+
+    .. math:: \mu_u^2 = T\Delta^2 [\Sigma^{-1}]_{uu}
+
+    With increasing pair noise, this approaches :math:`T\Delta^2/(N s_{ind}^2)`, the loss of noise
+    added by a server. An agent or a coalition that knows seeds has a larger privacy loss. Against a
+    coalition of all neighbours of u, only the noise :math:`s_{ind}` remains.
+
     The parameter ``noise`` is :math:`s_{ind}`, in the unit of the gradient.
 
     Parameters
@@ -55,7 +53,7 @@ class DECOR(ClippedDescent):
 
     quantities: ClassVar = ("released", "mixed")
     observer: ClassVar = "an outsider, who receives every message and knows no pair noise"
-    source: ClassVar = "Allouah et al., ICML 2024, Algorithm 1"
+    source: ClassVar = "Allouah et al., ICML 2024, arXiv 2405.01031, Algorithm 1"
 
     def pair_ratio(self, network) -> Any:
         """Return :math:`s_{pair}/s_{ind}`, broadcastable to [settings, runs, agents, edges]."""

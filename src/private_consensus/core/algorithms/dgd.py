@@ -1,10 +1,4 @@
-r"""Decentralized gradient descent.
-
-.. math:: x_i^{k+1} = \sum_j w_{ij} x_j^k - \eta_k \nabla f_i(x_i^k), \qquad \eta_k = c\,q^k
-
-This is eq. (3) of Xiao et al. without noise (Nedic, Ozdaglar 2009). The sum of the geometric step
-sizes is finite, so that the limit is not exactly the optimum.
-"""
+"""Decentralized gradient descent (Nedic, Ozdaglar 2009)."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -16,7 +10,13 @@ from .families.gradient_steps import GradientSteps
 
 @dataclass(frozen=True, kw_only=True)
 class DecentralizedGradientDescent(GradientSteps):
-    """Decentralized gradient descent without noise."""
+    r"""Decentralized gradient descent without noise.
+
+    .. math:: x_i^{k+1} = \sum_j w_{ij} x_j^k - \eta_k \nabla f_i(x_i^k), \qquad \eta_k = c\,q^k
+
+    This is eq. (3) of Xiao et al. without noise. The sum of the geometric step sizes is finite, so
+    that the limit is not exactly the optimum.
+    """
 
     quantities: ClassVar = ("released",)
     source: ClassVar = "Nedic, Ozdaglar, IEEE TAC 54(1), 2009; Xiao et al., eq. (3)"

@@ -1,20 +1,4 @@
-r"""DP-ADMM, the baseline of Gratton et al.
-
-Huang, Hu, Guo, Chan-Tin, Gong, "DP-ADMM: ADMM-based distributed learning with differential
-privacy", IEEE TIFS 2020. Each agent linearises its objective at its noisy estimate, and a server
-averages the estimates:
-
-.. math::
-    w_i &= \frac{\rho w + \gamma_i + \tilde w_i/\eta_t - f_i'(\tilde w_i)}{\rho + 1/\eta_t} \\
-    \tilde w_i &\leftarrow w_i + N(0, s_t^2 I), \qquad
-      s_t = \frac{2c_1\sqrt{2\ln(1.25/\delta)}}{N_i\,\epsilon\,(\rho + 1/\eta_t)} \\
-    w &\leftarrow \tfrac1n\sum_i \tilde w_i - \tfrac1{n\rho}\sum_i\gamma_i, \qquad
-    \gamma_i \leftarrow \gamma_i - \rho(\tilde w_i - w), \qquad \eta_t = \eta_0/\sqrt t
-
-with :math:`f_i'` a subgradient. The budget (epsilon, delta) applies to every iteration. Gratton et
-al. tune DP-ADMM, but do not state the tuned parameters or the method. Here, :math:`\rho` and
-:math:`\eta_0` are tuned.
-"""
+"""DP-ADMM, the baseline of Gratton et al. (Huang, Hu, Guo, Chan-Tin, Gong, IEEE TIFS 2020)."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
@@ -43,6 +27,19 @@ class DPADMMState(NamedTuple):
 @dataclass(frozen=True, kw_only=True)
 class DPADMM(Algorithm):
     r"""DP-ADMM for non-smooth objectives: linearised steps with Gaussian noise.
+
+    Each agent linearises its objective at its noisy estimate, and a server averages the estimates:
+
+    .. math::
+        w_i &= \frac{\rho w + \gamma_i + \tilde w_i/\eta_t - f_i'(\tilde w_i)}{\rho + 1/\eta_t} \\
+        \tilde w_i &\leftarrow w_i + N(0, s_t^2 I), \qquad
+          s_t = \frac{2c_1\sqrt{2\ln(1.25/\delta)}}{N_i\,\epsilon\,(\rho + 1/\eta_t)} \\
+        w &\leftarrow \tfrac1n\sum_i \tilde w_i - \tfrac1{n\rho}\sum_i\gamma_i, \qquad
+        \gamma_i \leftarrow \gamma_i - \rho(\tilde w_i - w), \qquad \eta_t = \eta_0/\sqrt t
+
+    with :math:`f_i'` a subgradient. The budget (epsilon, delta) applies to every iteration. Gratton
+    et al. tune DP-ADMM, but do not state the tuned parameters or the method. Here, :math:`\rho` and
+    :math:`\eta_0` are tuned.
 
     Parameters
     ----------

@@ -1,18 +1,4 @@
-r"""DP-CI, private consensus + innovations (Wang et al., eq. (3)).
-
-.. math::
-    \tilde x_i(t) &= x_i(t) + n_i(t), \qquad n_i(t) \sim \mathrm{Lap}(0, \sigma_t)
-        \text{ in each coordinate} \\
-    x_i(t+1) &= \tilde x_i(t) - \alpha(t) \sum_{j \in N_i} (\tilde x_i(t) - \tilde x_j(t))
-        + \alpha(t) H_i(t)^\top \bigl(y_i(t) - H_i(t) \tilde x_i(t)\bigr)
-
-for t = 0, 1, ... An agent continues from its own NOISY value. Given earlier messages, message t + 1
-therefore depends on :math:`y_i(t)` only (E3.4). The noise has weight 1, not :math:`\alpha(t)`. The
-matrices :math:`H_i(t)` are public.
-
-In neighbouring data sets, measurements of one agent differ by at most :math:`\delta` each, in l1
-norm: one measurement (Definition 3.1), or all measurements of the agent. Sensitivities are l1.
-"""
+"""DP-CI, private consensus + innovations (Wang et al., eq. (3))."""
 
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal, NamedTuple
@@ -24,7 +10,7 @@ from private_consensus.privacy import Relation
 from private_consensus.privacy.mechanisms import Laplace
 
 from ..parameters import CALIBRATION, Fraction, NonNegative, Positive, UnitInterval
-from .base import Algorithm, column, per_iteration
+from .base import INTERNAL, Algorithm, column, per_iteration
 
 
 class DPCIState(NamedTuple):
@@ -37,6 +23,21 @@ class DPCIState(NamedTuple):
 @dataclass(frozen=True, kw_only=True)
 class DPCI(Algorithm):
     r"""DP-CI, private consensus + innovations, with both noise schedules of Wang et al.
+
+    For t = 0, 1, ...,
+
+    .. math::
+        \tilde x_i(t) &= x_i(t) + n_i(t), \qquad n_i(t) \sim \mathrm{Lap}(0, \sigma_t)
+            \text{ in each coordinate} \\
+        x_i(t+1) &= \tilde x_i(t) - \alpha(t) \sum_{j \in N_i} (\tilde x_i(t) - \tilde x_j(t))
+            + \alpha(t) H_i(t)^\top \bigl(y_i(t) - H_i(t) \tilde x_i(t)\bigr) \quad (3)
+
+    An agent continues from its own NOISY value. Given earlier messages, message t + 1 therefore
+    depends on :math:`y_i(t)` only (E3.4). The noise has weight 1, not :math:`\alpha(t)`. The
+    matrices :math:`H_i(t)` are public.
+
+    In neighbouring data sets, measurements of one agent differ by at most :math:`\delta` each, in
+    l1 norm: one measurement (Definition 3.1), or all measurements of the agent.
 
     Parameters
     ----------
@@ -78,6 +79,7 @@ class DPCI(Algorithm):
     unit: Annotated[Literal["measurement", "stream"], CALIBRATION] = "measurement"
     calibration: Annotated[Literal["budget", "theorem"], CALIBRATION] = "budget"
 
+    quantities: ClassVar = (INTERNAL, "released")
     needs: ClassVar[tuple[str, ...]] = ("data", "matrices", "largest_row_norm")
     source: ClassVar[str] = "Wang et al., eqs. (1)-(4), Theorems 4.5, 4.11-4.17"
 
@@ -99,28 +101,14 @@ class DPCI(Algorithm):
     def relation(self) -> Relation:
         return Relation(self.unit, "replace")
 
-    # --- Schedules ------------------------------------------------------------------------------
-
     def step_size(self, t: float | np.ndarray):
-        r"""Return the step size :math:`\alpha(t)`, in the shape of the fields."""
+        r"""Return the step size :math:`\alpha(t)`."""
         if self.schedule == "exponential":
             return self.c * self.q ** (t + 1)
         return self.c / (t + self.shift) ** self.gamma
 
     def noise_scale(self, problem, t: int):
-        r"""Return the noise scale :math:`\sigma_t` of message t, in the shape of the fields.
-
-        Parameters
-        ----------
-        problem
-        t : int
-            Message, counted from 0.
-
-        Returns
-        -------
-        float or ndarray
-            Scale of the Laplace noise.
-        """
+        r"""Return the scale :math:`\sigma_t` of message t, counted from 0."""
         if t == 0 and not self.initial_noise:
             return 0.0 * self.noise
         row_norm = problem.largest_row_norm
@@ -128,8 +116,6 @@ class DPCI(Algorithm):
             row_norm = float(problem.row_norm(t - 1).max())
         step = self.c * self.p**t if self.schedule == "exponential" else self.step_size(t - 1)
         return self.noise * self.delta * row_norm * step
-
-    # --- Privacy --------------------------------------------------------------------------------
 
     def calibrate(self, budget, problem, network, horizon):
         r"""Return a copy with the noise for a budget, by the theorems of the paper.

@@ -1,12 +1,4 @@
-r"""Decentralized SGD, the baseline without privacy (Ding, section 4.5).
-
-.. math:: x_i \leftarrow \sum_j w_{ij} x_j - \alpha\,g_i
-
-with batches of B records and uncompressed messages. A round takes :math:`\max_i B/V_i + T_c`
-seconds. As published, gradients are neither clipped nor noisy (``gradients: plain``). For a
-comparison at the budget of the published figures, ``gradients: private`` clips them and adds the
-noise of Q-DPSGD-1 to their mean.
-"""
+"""Decentralized SGD, the baseline without privacy (Ding, section 4.5)."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -24,12 +16,18 @@ from .families.sampled_rounds import Round, SampledRounds
 class DSGD(SampledRounds):
     r"""Decentralized SGD with synchronous rounds: each round waits for the slowest agent.
 
+    .. math:: x_i \leftarrow \sum_j w_{ij} x_j - \alpha\,g_i
+
+    with batches of B records and uncompressed messages. A round takes :math:`\max_i B/V_i + T_c`
+    seconds.
+
     Parameters
     ----------
     alpha : float
         Step size.
     gradients : {"plain", "clipped", "private"}
-        Whether gradients are unchanged, clipped to the norm K, or clipped and noisy.
+        Whether gradients are unchanged, as published, clipped to the norm K, or clipped with the
+        noise of Q-DPSGD-1 on their mean, for a comparison at the budget of the published figures.
     """
 
     alpha: Positive = 0.2

@@ -1,8 +1,4 @@
-r"""Dual variable perturbation (Zhang, Zhu, IEEE TIFS 2017).
-
-An agent adds the noise :math:`b_i` to its dual and sends the exact minimiser
-:math:`\hat x_i = \arg\min f_i(x) + (a_i + b_i)^Tx + \frac{D_i}{2}\|x-c_i\|^2`.
-"""
+"""Dual variable perturbation (Zhang, Zhu, IEEE TIFS 2017)."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
@@ -16,6 +12,9 @@ from .families.objective_perturbation import ObjectivePerturbed
 @dataclass(frozen=True, kw_only=True)
 class DualVariablePerturbation(ObjectivePerturbed):
     r"""ADMM with dual variable perturbation (DVP).
+
+    An agent adds the noise :math:`b_i` to its dual and sends the exact minimiser
+    :math:`\hat x_i = \arg\min f_i(x) + (a_i + b_i)^Tx + \frac{D_i}{2}\|x-c_i\|^2`.
 
     Parameters
     ----------

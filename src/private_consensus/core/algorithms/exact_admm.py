@@ -1,14 +1,4 @@
-r"""ADMM with exact primal updates and Gaussian noise: the model (15) of D-ZOA (Gratton et al.).
-
-.. math:: \beta_k = \arg\min F_k + \xi_k, \qquad \xi_k \sim N(0, \sigma_k^2 I)
-
-in the outer loop of D-ZOA. :math:`F_k` is :math:`2\rho|N_k|`-strongly convex. A replaced record of
-weight w therefore changes its minimiser by at most :math:`\Delta_k = 2wc_1/(2\rho|N_k|)`. This is
-(24) for :math:`w = 1/N_k`, and :math:`N_k` times (24) for losses summed over records. If the
-gradients of the loss are bounded by :math:`c_1` (Huber loss), the sensitivity is proven, and
-Gaussian DP accounts exactly for the run. The squared loss has no such bound (E2.6): its sensitivity
-is infinite, and :math:`c_1` is an assumption.
-"""
+"""ADMM with exact primal updates and Gaussian noise: the model (15) of D-ZOA (Gratton et al.)."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
@@ -32,7 +22,16 @@ from .families.consensus_admm import (
 
 @dataclass(frozen=True, kw_only=True)
 class ExactADMM(ConsensusADMM):
-    r"""ADMM with exact primal updates and explicit Gaussian noise.
+    r"""ADMM with exact primal updates and explicit Gaussian noise, in the outer loop of D-ZOA.
+
+    .. math:: \beta_k = \arg\min F_k + \xi_k, \qquad \xi_k \sim N(0, \sigma_k^2 I) \quad (15)
+
+    :math:`F_k` is :math:`2\rho|N_k|`-strongly convex. A replaced record of weight w therefore
+    changes its minimiser by at most :math:`\Delta_k = 2wc_1/(2\rho|N_k|)`. This is (24) for
+    :math:`w = 1/N_k`, and :math:`N_k` times (24) for losses summed over records. If the gradients
+    of the loss are bounded by :math:`c_1` (Huber loss), the sensitivity is proven, and Gaussian DP
+    accounts exactly for the run. The squared loss has no such bound (E2.6): its sensitivity is
+    infinite, and :math:`c_1` is an assumption.
 
     Parameters
     ----------
@@ -50,7 +49,6 @@ class ExactADMM(ConsensusADMM):
     source: ClassVar[str] = "Gratton et al., eqs. (15), (17)-(20), (24), (25)"
 
     def calibrate(self, budget, problem, network, horizon):
-        """Use (25) or exact Gaussian DP; the budget is that of ONE outer iteration."""
         if self.calibration == "paper":
             return super().calibrate(budget, problem, network, horizon)
         check_budget(budget)
@@ -80,13 +78,13 @@ class ExactADMM(ConsensusADMM):
         shape = state.b.shape[:2]
         fields = self.epsilon, self.delta, self.noise, self._unit_sensitivity(problem)
         columns = [np.broadcast_to(field, shape[0]) for field in fields]
-        printed, exact = np.full((2, shape[0]), np.inf)
+        printed, exact = np.full((2, shape[0], 1), np.inf)
         for s, (epsilon, delta, noise, change) in enumerate(zip(*columns, strict=True)):
             if noise > 0:
                 printed[s] = total_epsilon(epsilon, delta, t)
                 exact[s] = gaussian_epsilon(change / noise * np.sqrt(t), delta)
-        totals = {"total_printed": printed, "total_exact": exact}
-        return {name: np.broadcast_to(v[:, None], shape) for name, v in totals.items()}
+        unit = np.ones(shape)
+        return {"total_printed": printed * unit, "total_exact": exact * unit}
 
     def primal(self, problem, network, curvature, dual, centre, release, t):
         return release("estimate", problem.proximal(dual, curvature, centre, centre))

@@ -1,19 +1,4 @@
-r"""Private and fair classification by the functional mechanism (Ding, Algorithms 6 to 8).
-
-.. math:: \hat w = \arg\min_w \sum_{\phi} \hat\lambda_\phi\, \phi(w), \quad
-    \hat\lambda_\phi = \sum_i \bar\lambda_{\phi t_i} + \text{noise}
-
-with the coefficients of eq. (102). The noise of coefficients of monomials with a selected attribute
-:math:`x_s` is for a budget :math:`\epsilon_s`, that of the others for :math:`\epsilon_n`, where
-:math:`\epsilon = \frac{k}{d}\epsilon_s + \frac{d-k}{d}\epsilon_n`. Theorems 18 and 20 have one
-selected column, k = 1. The methods of the paper are
-
-- No-Privacy: ``fair: off`` without a budget;
-- FM: ``fair: off``;
-- relaxed FM: ``fair: off``, ``mechanism: gaussian``;
-- PDFC (Algorithm 6): ``fair: penal``, ``mechanism: laplace``, with ``selected``;
-- ADFC (Algorithm 8): ``fair: penal``, ``mechanism: gaussian``, with ``selected``.
-"""
+"""Private and fair classification by the functional mechanism (Ding, Algorithms 6 to 8)."""
 
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal
@@ -33,8 +18,6 @@ from ..parameters import CALIBRATION, NonNegative, Positive
 from .families.functional_mechanism import (
     NORMS,
     FunctionalMechanism,
-    Scales,
-    by_columns,
     column_of_settings,
     paper_sensitivity,
 )
@@ -45,6 +28,20 @@ GAUSSIANS = {"extended": extended_gaussian_scale, "analytic": analytic_gaussian_
 @dataclass(frozen=True, kw_only=True)
 class FairClassification(FunctionalMechanism):
     r"""Functional mechanism for fair classification: FM, relaxed FM, PDFC, ADFC and No-Privacy.
+
+    .. math:: \hat w = \arg\min_w \sum_{\phi} \hat\lambda_\phi\, \phi(w), \quad
+        \hat\lambda_\phi = \sum_i \bar\lambda_{\phi t_i} + \text{noise}
+
+    with the coefficients of eq. (102). The noise of coefficients of monomials with a selected
+    attribute :math:`x_s` is for a budget :math:`\epsilon_s`, that of the others for
+    :math:`\epsilon_n`, where :math:`\epsilon = \frac{k}{d}\epsilon_s + \frac{d-k}{d}\epsilon_n`.
+    Theorems 18 and 20 have one selected column, k = 1. The methods of the paper are
+
+    - No-Privacy: ``fair: off`` without a budget;
+    - FM: ``fair: off``;
+    - relaxed FM: ``fair: off``, ``mechanism: gaussian``;
+    - PDFC (Algorithm 6): ``fair: penal``, ``mechanism: laplace``, with ``selected``;
+    - ADFC (Algorithm 8): ``fair: penal``, ``mechanism: gaussian``, with ``selected``.
 
     Parameters
     ----------
@@ -140,16 +137,11 @@ class FairClassification(FunctionalMechanism):
         return np.array(losses)
 
     def mechanisms(self, problem, network, horizon):
-        scales = self.scales(problem)._asdict()
-        if self.fair != "penal":
-            del scales["fairness"]
-        change = np.reshape(self.largest_loss(problem), (-1, 1, 1))
-        return {
-            "coefficients": NoisyCoefficients(
-                change if change.size > 1 else change.item(), 1.0, scales=scales,
-                distribution=self.mechanism,
-            )
-        }  # fmt: skip
+        loss = np.reshape(self.largest_loss(problem), (-1, 1, 1))
+        loss = loss if loss.size > 1 else loss.item()
+        scales, distribution = self.scales(problem), self.mechanism
+        coefficients = NoisyCoefficients(loss, 1.0, scales=scales, distribution=distribution)
+        return {"coefficients": coefficients}
 
     def perturbed(self, problem, release):
         exact = problem.coefficients
@@ -179,10 +171,16 @@ class FairClassification(FunctionalMechanism):
         return float(fraction * epsilons[0] + (1 - fraction) * epsilons[1])
 
     def scales(self, problem):
+        of_selected, of_rest = map(column_of_settings, (self.noise_selected, self.noise_rest))
         selected = np.isin(np.arange(problem.dim), problem.columns_of(self.selected))
-        linear, quadratic = by_columns(self.noise_selected, self.noise_rest, selected)
+        linear = np.where(selected, of_selected, of_rest)
+        either = selected[:, None] | selected[None, :]
+        scales = {
+            "linear": linear,
+            "quadratic": np.where(either, of_selected[..., None], of_rest[..., None]),
+        }
         # Without a separate block, the fairness term is part of the linear coefficients.
-        return Scales(linear, linear if self.fair == "penal" else 0.0 * linear, quadratic)
+        return scales | {"fairness": linear} if self.fair == "penal" else scales
 
 
 ALGORITHM = FairClassification

@@ -1,14 +1,4 @@
-r"""Private consensus gradient descent (Showkatbakhsh et al., Algorithm 1).
-
-.. math::
-    z_i(t) &= \mathrm{Proj}\Bigl(\sum_j w_{ij}\, y_j(t)\Bigr) \quad (9) \\
-    x_i(t) &= \mathrm{Proj}\bigl(z_i(t) - \eta_t \nabla f_i(z_i(t))\bigr) \quad (8) \\
-    y_i(t+1) &= x_i(t) + n_i(t), \quad n_i(t) \sim N(0, M_t^2 I_p) \quad (11)
-
-with :math:`\eta_t = \eta_1/(t + \text{shift})`, :math:`\eta_1 = (\mu+L)/(2\mu L)` and
-:math:`M_t = m\,\eta_1 t^{-a}`. Stage I has T such steps from :math:`y_i(1) = 0`. Stage II is
-consensus without noise (eq. (12)). Neighbouring data sets differ in one record of one agent.
-"""
+"""Private consensus gradient descent (Showkatbakhsh et al., Algorithm 1)."""
 
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal, NamedTuple
@@ -40,6 +30,15 @@ class State(NamedTuple):
 @dataclass(frozen=True, kw_only=True)
 class GradientDescent(Algorithm):
     r"""Private consensus gradient descent.
+
+    .. math::
+        z_i(t) &= \mathrm{Proj}\Bigl(\sum_j w_{ij}\, y_j(t)\Bigr) \quad (9) \\
+        x_i(t) &= \mathrm{Proj}\bigl(z_i(t) - \eta_t \nabla f_i(z_i(t))\bigr) \quad (8) \\
+        y_i(t+1) &= x_i(t) + n_i(t), \quad n_i(t) \sim N(0, M_t^2 I_p) \quad (11)
+
+    with :math:`\eta_t = \eta_1/(t + \text{shift})`, :math:`\eta_1 = (\mu+L)/(2\mu L)` and
+    :math:`M_t = m\,\eta_1 t^{-a}`. Stage I has T such steps from :math:`y_i(1) = 0`. Stage II is
+    consensus without noise (eq. (12)). Neighbouring data sets differ in one record of one agent.
 
     Parameters
     ----------

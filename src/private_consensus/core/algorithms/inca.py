@@ -1,18 +1,4 @@
-r"""IncA: gossip into which each agent adds its value in parts (Sabater, Ben Mokhtar, Ramon, 2025).
-
-.. math::
-    u_i &= \bar d_i + N(0, \sigma^2 I), \qquad
-    s_i(t) = \tfrac tK u_i + N(0, (r\sigma)^2 I) \text{ for } t < K, \qquad s_i(t) = u_i
-        \text{ for } t \ge K \\
-    y_i(t) &= \sum_j w_{ij}\, y_j(t-1) + s_i(t) - s_i(t-1), \qquad y_i(0) = s_i(0) = 0
-
-(arXiv 2506.03746, Algorithm 1 with a fixed mixing matrix). Agents add increments of :math:`s_i`,
-whose noise cancels in the sum: after K rounds, the mean of all messages is that of the
-:math:`u_i`. Iteration t + 1 sends :math:`y(t)`. A replaced record changes :math:`u_i` by the change
-of the agent's mean. All messages are functions of :math:`u_i` and of noise that does not depend on
-data. For the eavesdropper, the privacy loss is that of :math:`u_i`, one Gaussian mechanism. The
-cancelling noise protects against agents and coalitions that receive a part of the messages.
-"""
+"""IncA: gossip into which each agent adds its value in parts (Sabater et al., 2025)."""
 
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
@@ -37,6 +23,19 @@ class IncAState(NamedTuple):
 class IncA(Algorithm):
     r"""Incremental averaging: gossip of values that agents add in parts.
 
+    .. math::
+        u_i &= \bar d_i + N(0, \sigma^2 I), \qquad
+        s_i(t) = \tfrac tK u_i + N(0, (r\sigma)^2 I) \text{ for } t < K, \qquad s_i(t) = u_i
+            \text{ for } t \ge K \\
+        y_i(t) &= \sum_j w_{ij}\, y_j(t-1) + s_i(t) - s_i(t-1), \qquad y_i(0) = s_i(0) = 0
+
+    This is Algorithm 1 with a fixed mixing matrix. Agents add increments of :math:`s_i`, whose
+    noise cancels in the sum: after K rounds, the mean of all messages is that of the :math:`u_i`.
+    Iteration t + 1 sends :math:`y(t)`. All messages are functions of :math:`u_i` and of noise that
+    does not depend on data. For the eavesdropper, the privacy loss is that of :math:`u_i`, one
+    Gaussian mechanism. The cancelling noise protects against agents and coalitions that receive a
+    part of the messages.
+
     Parameters
     ----------
     noise : float
@@ -51,7 +50,6 @@ class IncA(Algorithm):
     ratio: NonNegative = 1.0
     rounds: PositiveInt = 10
 
-    quantities: ClassVar = ("released",)
     privacy_depends_on: ClassVar = NOTHING
     needs: ClassVar = ("means",)
     source: ClassVar = "Sabater, Ben Mokhtar, Ramon 2025, arXiv 2506.03746, Algorithm 1"

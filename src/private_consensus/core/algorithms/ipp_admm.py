@@ -1,23 +1,4 @@
-r"""IPP-ADMM: transmit an iterate only if a noisy test finds progress (Ding, Algorithm 3).
-
-The iteration is that of PP-ADMM, except that an agent sends :math:`\hat x_i + b_{i2}` only if
-
-.. math:: f_i^{clip}(x_i) - f_i^{clip}(\hat x_i) + \mathrm{Lap}(4cC_{loss}/\epsilon_2)
-    \ge \alpha + \mathrm{Lap}(2cC_{loss}/\epsilon_1)
-
-and it has sent fewer than c messages. Otherwise neighbours continue with its last message
-:math:`x_i`. The losses are means over the records of an agent of the logistic loss of weight 1,
-clipped at :math:`C_{loss}`. The published privacy cost of a run is
-:math:`(\epsilon_1+\epsilon_2)^2/2 + c(\rho_1+\rho_2)`.
-
-As published, the scales lack :math:`1/|D_i|`, and every decision is nearly a fair coin (errata
-E4.7). The published cost is proven for no version: each new sample of the threshold noise has a
-cost of its own, and noise for :math:`2C_{loss}/|D_i|` does not protect the tested minimisers, which
-are not released (E4.6). The mechanisms are therefore those of all T minimisations and of the tests.
-The corrected variant tests the noisy iterate against a threshold that is sampled once, with noise
-on the output only. It consists of T Gaussian mechanisms and the sparse vector technique on queries
-about their outputs.
-"""
+"""IPP-ADMM: transmit an iterate only if a noisy test finds progress (Ding, Algorithm 3)."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
@@ -37,7 +18,23 @@ from .pp_admm import PlausiblyPrivateADMM
 class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
     r"""Improved plausibly private ADMM (IPP-ADMM).
 
-    An agent transmits its iterate only if a noisy test finds that the clipped loss decreases.
+    The iteration is that of PP-ADMM, except that an agent sends :math:`\hat x_i + b_{i2}` only if
+
+    .. math:: f_i^{clip}(x_i) - f_i^{clip}(\hat x_i) + \mathrm{Lap}(4cC_{loss}/\epsilon_2)
+        \ge \alpha + \mathrm{Lap}(2cC_{loss}/\epsilon_1)
+
+    and it has sent fewer than c messages. Otherwise neighbours continue with its last message
+    :math:`x_i`. The losses are means over the records of an agent of the logistic loss of weight 1,
+    clipped at :math:`C_{loss}`. The published privacy cost of a run is
+    :math:`(\epsilon_1+\epsilon_2)^2/2 + c(\rho_1+\rho_2)`.
+
+    As published, the scales lack :math:`1/|D_i|`, and every decision is nearly a fair coin (errata
+    E4.7). The published cost is proven for no version: each new sample of the threshold noise has a
+    cost of its own, and noise for :math:`2C_{loss}/|D_i|` does not protect the tested minimisers,
+    which are not released (E4.6). The mechanisms are therefore those of all T minimisations and of
+    the tests. The corrected variant tests the noisy iterate against a threshold that is sampled
+    once, with noise on the output only. It consists of T Gaussian mechanisms and the sparse vector
+    technique on queries about their outputs.
 
     Parameters
     ----------

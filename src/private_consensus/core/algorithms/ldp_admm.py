@@ -1,18 +1,4 @@
-r"""Private ADMM with random penalties (Xiao et al., Algorithm 1).
-
-.. math::
-    x_i^{k+1} &= w_i^{k+1} x_i^k + (1-w_i^{k+1})\,\bar x_i^k
-        - D^{-1}\nabla f_i(x_i^k) + D^{-1}\lambda_i^k + \Delta_i^{k+1} \quad (6) \\
-    \lambda_i^{k+1} &= \lambda_i^k + \zeta\sum_{j\in N_i}(x_j^{k+1} - x_i^{k+1})
-
-The weight :math:`w_i = \Gamma_i/D` is sampled uniformly on (0, 1) for every agent, coordinate and
-iteration, and :math:`|N_i|\rho_i + \Gamma_i = D`. The text of the paper assumes a complete graph,
-with N-1 for :math:`|N_i|`; its experiments do not. The published sign before :math:`\zeta` is a
-minus. With :math:`+\lambda` in (6), it increases the disagreement; (12) and (13) have the plus.
-
-Weights do not depend on the data. A message is a mixture of Laplace mechanisms, whose loss over all
-coordinates is at most :math:`\alpha\beta_k\mathcal B_1` with :math:`\alpha = 1/D`.
-"""
+"""Private ADMM with random penalties (Xiao et al., Algorithm 1)."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -29,6 +15,20 @@ from .families.admm import ADMMFamily
 @dataclass(frozen=True, kw_only=True)
 class LocallyPrivateADMM(ADMMFamily):
     r"""Private ADMM with random or fixed penalty weights: Algorithm 1, and its exact version (12).
+
+    .. math::
+        x_i^{k+1} &= w_i^{k+1} x_i^k + (1-w_i^{k+1})\,\bar x_i^k
+            - D^{-1}\nabla f_i(x_i^k) + D^{-1}\lambda_i^k + \Delta_i^{k+1} \quad (6) \\
+        \lambda_i^{k+1} &= \lambda_i^k + \zeta\sum_{j\in N_i}(x_j^{k+1} - x_i^{k+1})
+
+    The weight :math:`w_i = \Gamma_i/D` is sampled uniformly on (0, 1) for every agent, coordinate
+    and iteration, and :math:`|N_i|\rho_i + \Gamma_i = D`. The text of the paper assumes a complete
+    graph, with N-1 for :math:`|N_i|`; its experiments do not. The published sign before
+    :math:`\zeta` is a minus. With :math:`+\lambda` in (6), it increases the disagreement; (12) and
+    (13) have the plus.
+
+    Weights do not depend on the data. A message is a mixture of Laplace mechanisms, whose loss over
+    all coordinates is at most :math:`\alpha\beta_k\mathcal B_1` with :math:`\alpha = 1/D`.
 
     Parameters
     ----------
@@ -80,8 +80,7 @@ class LocallyPrivateADMM(ADMMFamily):
 
     def start(self, problem, network, release):
         state = super().start(problem, network, release)
-        losses = random_weights.Losses(*4 * (state.total_loss,))
-        return state._replace(extra=losses._asdict())
+        return state._replace(extra=dict.fromkeys(random_weights.LOSSES, state.total_loss))
 
     def step(self, state, problem, network, release, t):
         penalty, centre = self.penalty(network, t), self.centre(state, network)
@@ -96,22 +95,21 @@ class LocallyPrivateADMM(ADMMFamily):
             # (6) with the dual a = -lambda.
             minimiser = centre - (problem.gradient(state.x) + state.dual) / penalty
         x = release("message", minimiser)
-        after = self.update_duals(state, problem, network, x, minimiser, t)
-        if not self.has_losses:
-            return after
-        scale, length = self.scale(t), np.abs(state.x - mean)
-        # Theorem 2.2 compares the message without its gradient with the ends of the interval.
-        position = centre + scale * release.noise("message") - np.minimum(state.x, mean)
-        losses = random_weights.Losses(**state.extra)
-        added = random_weights.add_losses(losses, problem, position, length, scale, 1.0 / penalty)
-        return after._replace(extra=added._asdict())
+        losses = {}
+        if self.has_losses:
+            scale, length = self.scale(t), np.abs(state.x - mean)
+            # Theorem 2.2 compares the message without its gradient with the ends of the interval.
+            position = centre + scale * release.noise("message") - np.minimum(state.x, mean)
+            losses = random_weights.add_losses(
+                state.extra, problem, position, length, scale, 1.0 / penalty
+            )
+        return self.update_duals(state, problem, network, x, minimiser, t, **losses)
 
     def observables(self, state, problem, t):
         quantities = super().observables(state, problem, t)
-        if not self.has_losses:
-            return quantities
-        losses = random_weights.Losses(**state.extra)
-        return quantities | random_weights.loss_observables(losses, state.total_loss)
+        if self.has_losses:
+            quantities |= random_weights.loss_observables(state.extra, state.total_loss)
+        return quantities
 
     def loss_by_formula(self, problem, network, t):
         r"""Return :math:`\alpha\beta_k\mathcal B_\infty` per coordinate (after Theorem 2.2)."""

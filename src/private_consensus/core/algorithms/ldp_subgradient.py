@@ -1,14 +1,5 @@
-r"""Algorithm 2 of Xiao et al. for convex functions with bounded subgradients (Theorem 3.4).
+"""Algorithm 2 of Xiao et al. for convex functions with bounded subgradients (Theorem 3.4)."""
 
-.. math:: x_i^{k+1} = m_i + (2w-1)\frac{x_a-x_b}{|S_i|} - \frac{1}{c\sqrt{k+1}}\nabla f_i(m_i)
-    + \Delta_i, \qquad \tilde x^{K-1} = \frac1K\sum_{k=0}^{K-1}\bar x^k
-
-with the aggregate of (7). The result is the mean of the iterates. With fixed weights on a complete
-graph, :math:`m_i=\bar x^k`, so that an agent needs only the sum of all values (Appendix J).
-Algorithm 3 computes it without revealing single values (Theorem 2.1).
-"""
-
-from collections import namedtuple
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
@@ -19,21 +10,23 @@ from private_consensus.common.errors import require
 
 from ..exchange import require_complete, shared_sum
 from .base import column
-from .families import random_aggregates, random_weights
-from .families.random_aggregates import Aggregate, RandomAggregates, mean_interval
-
-SubgradientState = namedtuple(
-    "SubgradientState", (*random_aggregates.RandomAggregatesState._fields, "total")
-)
-"""State of Algorithm 2, with the sum of the means over agents so far, [settings, runs, 1, dim]."""
+from .families import random_weights
+from .ldp_gradient_descent import Aggregate, LocallyPrivateGradientDescent
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocallyPrivateSubgradient(RandomAggregates):
+class LocallyPrivateSubgradient(LocallyPrivateGradientDescent):
     r"""Private subgradient descent: Algorithm 2 with steps :math:`1/(c\sqrt k)`, c = 1 / ``eta``.
+
+    The result is the mean of the iterates,
+    :math:`\tilde x^{K-1} = \frac1K\sum_{k=0}^{K-1}\bar x^k`. With fixed weights on a complete
+    graph, :math:`m_i=\bar x^k` in (7), so that an agent needs only the sum of all values (Appendix
+    J). Algorithm 3 computes it without revealing single values (Theorem 2.1).
 
     Parameters
     ----------
+    aggregator : {"pair"}
+        The aggregate is that of Algorithm 2.
     decay : float
         1, since step sizes are proportional to :math:`1/\sqrt k`.
     exchange : {"plain", "secret_sharing"}
@@ -41,6 +34,7 @@ class LocallyPrivateSubgradient(RandomAggregates):
         fixed weights on a complete graph.
     """
 
+    aggregator: Literal["pair"] = "pair"
     decay: Annotated[float, Ge(1), Le(1)] = 1.0
     exchange: Literal["plain", "secret_sharing"] = "plain"
 
@@ -63,7 +57,7 @@ class LocallyPrivateSubgradient(RandomAggregates):
 
     def aggregate(self, x, network):
         if self.exchange == "plain":
-            return mean_interval(x, network)
+            return super().aggregate(x, network)
         total = network.combine(x, shared_sum)[..., None, :]
         # With fixed weights, only the middle of the interval counts, which is the mean.
         mean = np.broadcast_to(total / x.shape[-2], x.shape)
@@ -71,15 +65,17 @@ class LocallyPrivateSubgradient(RandomAggregates):
 
     def start(self, problem, network, release):
         state = super().start(problem, network, release)
-        return SubgradientState(*state, np.zeros_like(state.x[..., :1, :]))
+        total = np.zeros_like(state.x[..., :1, :])
+        return state._replace(extra={**state.extra, "total": total})
 
     def step(self, state, problem, network, release, t):
         after = super().step(state, problem, network, release, t)
         # The mean of Theorem 3.4 is over x^0 to x^(K-1), without the last iterate.
-        return after._replace(total=state.total + state.x.mean(-2, keepdims=True))
+        total = state.extra["total"] + state.x.mean(-2, keepdims=True)
+        return after._replace(extra={**after.extra, "total": total})
 
     def observables(self, state, problem, t):
-        averaged = np.broadcast_to(state.total / t, state.x.shape)
+        averaged = np.broadcast_to(state.extra["total"] / t, state.x.shape)
         return super().observables(state, problem, t) | {"averaged": averaged}
 
 

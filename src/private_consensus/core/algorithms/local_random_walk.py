@@ -1,15 +1,4 @@
-r"""Random walk of a model with K noisy local steps per visit (Li et al., NeurIPS 2025).
-
-.. math::
-    \theta_{t,k+1} = \theta_{t,k} - \eta\bigl(g_{i_t}(\theta_{t,k}) + N(0, \sigma^2 I)\bigr),
-    \quad k < K, \qquad \theta_{t+1,0} = \theta_{t,K}
-
-with the walk of :mod:`.random_walk_sgd` (arXiv 2510.19934). An iteration is one local step. For the
-eavesdropper, who receives the model after each local step, V visits cost
-:math:`\mu^2 = VK\Delta^2/\sigma^2`. The paper bounds the loss to the agent that the walk reaches
-after s visits by :math:`\mu_s^2 = K\Delta^2/(s\sigma^2)`
-(:func:`private_consensus.privacy.random_walks.walk_epsilon`).
-"""
+"""Random walk of a model with K noisy local steps per visit (Li et al., NeurIPS 2025)."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -23,7 +12,16 @@ from .random_walk_sgd import RandomWalkSGD
 
 @dataclass(frozen=True, kw_only=True)
 class LocalRandomWalk(RandomWalkSGD):
-    """Gradient descent of one model that walks at random, with local steps.
+    r"""Gradient descent of one model that walks at random, with local steps.
+
+    .. math::
+        \theta_{t,k+1} = \theta_{t,k} - \eta\bigl(g_{i_t}(\theta_{t,k}) + N(0, \sigma^2 I)\bigr),
+        \quad k < K, \qquad \theta_{t+1,0} = \theta_{t,K}
+
+    An iteration is one local step. For the eavesdropper, who receives the model after each local
+    step, V visits cost :math:`\mu^2 = VK\Delta^2/\sigma^2`. The paper bounds the loss to the agent
+    that the walk reaches after s visits by :math:`\mu_s^2 = K\Delta^2/(s\sigma^2)`
+    (:func:`private_consensus.privacy.random_walks.walk_epsilon`).
 
     Parameters
     ----------

@@ -1,14 +1,4 @@
-r"""Local training: each agent descends on its own records, with noise, and does not communicate.
-
-.. math:: x_i^{t+1} = x_i^t - \eta\bigl(\mathrm{clip}_C(\nabla f_i(x_i^t)) + N(0, \sigma^2 I)\bigr)
-
-An agent releases its model after the last step. The privacy cost covers all T steps,
-
-.. math:: \mu^2 = T\,\Delta^2/\sigma^2,
-
-so that the models of all iterations may be released. Without a budget there is no noise. Local
-training is the baseline for the benefit of communication.
-"""
+"""Local training: each agent descends on its own records, with noise, and does not communicate."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -20,7 +10,12 @@ from .families.clipped_descent import ClippedDescent
 class LocalTraining(ClippedDescent):
     r"""Noisy gradient descent of each agent on its own records, without communication.
 
-    The parameter ``noise`` is :math:`\sigma`.
+    .. math:: x_i^{t+1} = x_i^t
+        - \eta\bigl(\mathrm{clip}_C(\nabla f_i(x_i^t)) + N(0, \sigma^2 I)\bigr)
+
+    An agent releases its model after the last step. The privacy cost covers all T steps,
+    :math:`\mu^2 = T\,\Delta^2/\sigma^2`, so that the models of all iterations may be released.
+    Local training is the baseline for the benefit of communication.
     """
 
     source: ClassVar = "Bassily, Smith, Thakurta, FOCS 2014 (noisy gradient descent), per agent"

@@ -1,11 +1,4 @@
-r"""Logistic regression without privacy and without fairness (Ding, section 6.3.1: LR).
-
-.. math:: \min_w \sum_i \bigl[\ln(1 + e^{x_i^T w}) - y_i\, x_i^T w\bigr] +
-    \tfrac{\lambda}{2}\|w\|_2^2 \quad (97)
-
-With linearly dependent columns, such as indicator columns, the minimiser without the ridge is not
-unique. The small :math:`\lambda` selects one.
-"""
+"""Logistic regression without privacy and without fairness (Ding, section 6.3.1: LR)."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -17,7 +10,7 @@ from private_consensus.privacy.mechanisms import Exact
 
 from ..parameters import Positive
 from ..solvers import minimise
-from .base import Algorithm, Iterates, origin
+from .base import Algorithm, Iterates
 
 FULL_STEPS = 10
 CHUNK = 4096
@@ -28,6 +21,12 @@ CHUNK = 4096
 class Logistic(Algorithm):
     r"""Logistic regression without privacy and without fairness.
 
+    .. math:: \min_w \sum_i \bigl[\ln(1 + e^{x_i^T w}) - y_i\, x_i^T w\bigr] +
+        \tfrac{\lambda}{2}\|w\|_2^2 \quad (97)
+
+    With linearly dependent columns, such as indicator columns, the minimiser without the ridge is
+    not unique. The small :math:`\lambda` selects one.
+
     Parameters
     ----------
     ridge : float
@@ -36,24 +35,16 @@ class Logistic(Algorithm):
 
     ridge: Positive = 1e-2
 
-    quantities: ClassVar = ("released",)
     source: ClassVar[str] = "Ding, eq. (97) and section 6.3.1"
-
     needs: ClassVar[tuple[str, ...]] = ("features", "labels", "in_training")
 
     def mechanisms(self, problem, network, horizon):
         return {"coefficients": Exact()}
 
-    def start(self, problem, network, release):
-        return Iterates(origin(problem, release))
-
     def step(self, state, problem, network, release, t):
         ridges = np.atleast_1d(self.ridge)
         coefficients = np.stack([fit(problem, float(ridge)) for ridge in ridges])
         return Iterates(release("coefficients", coefficients[..., None, :]))
-
-    def observables(self, state, problem, t):
-        return {"released": state.x}
 
 
 ALGORITHM = Logistic

@@ -1,10 +1,4 @@
-r"""M-ADMM: ADMM with perturbed and increasing penalties (Zhang, Khalili, Liu, ICML 2018).
-
-.. math:: \hat x_i = \arg\min f_i(x) + a_i^Tx + \tfrac{D_i^t}{2}\|x - c_i - b_i\|^2,
-    \qquad D_i^t = 2\eta\,\theta^{t-t_0}\,|N_i|
-
-The step size :math:`\zeta` of the dual is constant.
-"""
+"""M-ADMM: ADMM with perturbed and increasing penalties (Zhang, Khalili, Liu, ICML 2018)."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -17,7 +11,11 @@ from .families.objective_perturbation import ObjectivePerturbed
 class PenaltyPerturbation(ObjectivePerturbed):
     r"""ADMM with perturbed and increasing penalties (M-ADMM).
 
-    The parameter ``penalty_growth`` is :math:`\theta`, 1.02 in the paper of Xiao et al.
+    .. math:: \hat x_i = \arg\min f_i(x) + a_i^Tx + \tfrac{D_i^t}{2}\|x - c_i - b_i\|^2,
+        \qquad D_i^t = 2\eta\,\theta^{t-t_0}\,|N_i|
+
+    The step size :math:`\zeta` of the dual is constant. The parameter ``penalty_growth`` is
+    :math:`\theta`, 1.02 in the paper of Xiao et al.
 
     Parameters
     ----------

@@ -1,20 +1,4 @@
-r"""MAFALDA-SGD: noise that is correlated over rounds (Bellet et al., ICLR 2026).
-
-.. math::
-    y_t = z_t - \eta\Bigl(\mathrm{clip}_K(g_t(z_t)) + \sigma\sum_{r\le t} (C^{-1})_{tr} n_r\Bigr),
-    \qquad z_{t+1} = W y_t, \qquad n_r \sim N(0, I)
-
-All agents use one lower triangular matrix C, which minimises the error that the noise causes in the
-models after mixing (arXiv 2510.17480; :mod:`private_consensus.privacy.correlated_noise` has the
-objective). With b ``batches`` in a fixed cycle, a record affects the rounds s, s + b, ... Let
-sens(C) be the largest :math:`|C\Delta|` for changes of at most 1 in these rounds. For the
-eavesdropper, all messages together are one Gaussian mechanism with
-
-.. math:: \mu = \Delta\,\mathrm{sens}(C)/\sigma,
-
-also if gradients are evaluated at functions of earlier messages. For distant agents, the privacy
-loss may be larger than with independent noise of equal :math:`\mu`.
-"""
+"""MAFALDA-SGD: noise that is correlated over rounds (Bellet et al., ICLR 2026)."""
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -23,10 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from private_consensus.common.errors import require
-from private_consensus.privacy.correlated_noise import (
-    cyclic_factor,
-    error_gram,
-)
+from private_consensus.privacy.correlated_noise import cyclic_factor, error_gram
 from private_consensus.privacy.mechanisms import Temporal
 
 from ..parameters import PositiveInt
@@ -37,6 +18,22 @@ from .families.clipped_descent import ClippedDescent
 @dataclass(frozen=True, kw_only=True)
 class MAFALDASGD(ClippedDescent):
     r"""Gradient descent with noise that is correlated over rounds; ``noise`` is :math:`\sigma`.
+
+    .. math::
+        y_t = z_t - \eta\Bigl(\mathrm{clip}_K(g_t(z_t))
+            + \sigma\sum_{r\le t} (C^{-1})_{tr} n_r\Bigr), \qquad
+        z_{t+1} = W y_t, \qquad n_r \sim N(0, I)
+
+    All agents use one lower triangular matrix C, which minimises the error that the noise causes in
+    the models after mixing (:mod:`private_consensus.privacy.correlated_noise` has the objective).
+    With b ``batches`` in a fixed cycle, a record affects the rounds s, s + b, ... Let sens(C) be
+    the largest :math:`|C\Delta|` for changes of at most 1 in these rounds. For the eavesdropper,
+    all messages together are one Gaussian mechanism with
+
+    .. math:: \mu = \Delta\,\mathrm{sens}(C)/\sigma,
+
+    also if gradients are evaluated at functions of earlier messages. For distant agents, the
+    privacy loss may be larger than with independent noise of equal :math:`\mu`.
 
     Parameters
     ----------
@@ -77,10 +74,9 @@ class MAFALDASGD(ClippedDescent):
         return change if self.clip is None else np.minimum(change, 2.0 * column(self.clip))
 
     def mechanisms(self, problem, network, horizon):
-        change = column(self.eta) * self.change(problem)
-        scale = self.message_scale
-        filter, period = self.filter_of(horizon), int(np.max(self.batches))
-        return {"step": Temporal(change, scale, filter=filter, period=period)}
+        change, period = column(self.eta) * self.change(problem), int(np.max(self.batches))
+        filter = self.filter_of(horizon)
+        return {"step": Temporal(change, self.message_scale, filter=filter, period=period)}
 
     def step(self, state, problem, network, release, t):
         z = network.mix(state.x)

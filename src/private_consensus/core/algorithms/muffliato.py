@@ -1,17 +1,4 @@
-r"""Muffliato: gossip averages of noisy values (Cyffers, Even, Bellet, Massoulié, NeurIPS 2022).
-
-.. math::
-    x_i^0 &= \bar d_i + N(0, \sigma^2 I), \qquad x^1 = W x^0, \\
-    x^{t+1} &= W x^t \quad\text{or, accelerated,}\quad
-        x^{t+1} = \gamma W x^t + (1-\gamma)\,x^{t-1}, \qquad
-    \gamma = \frac{2\bigl(1 - \sqrt{\lambda(1-\lambda/4)}\bigr)}{(1-\lambda/2)^2},
-    \quad \lambda = 1 - |\lambda_2(W)|
-
-This follows arXiv 2206.05091 and its published code. Iteration t = 1, 2, ... sends
-:math:`x^{t-1}`. A replaced record changes :math:`x_i^0` by the change of the agent's mean, and all
-later messages are functions of the first ones. The privacy loss to the eavesdropper is that of one
-Gaussian mechanism, for any number of rounds.
-"""
+"""Muffliato: gossip averages of noisy values (Cyffers, Even, Bellet, Massoulié, NeurIPS 2022)."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, NamedTuple
@@ -37,6 +24,18 @@ class MuffliatoState(NamedTuple):
 class Muffliato(Algorithm):
     r"""Muffliato: private averaging of the agents' means by gossip.
 
+    .. math::
+        x_i^0 &= \bar d_i + N(0, \sigma^2 I), \qquad x^1 = W x^0, \\
+        x^{t+1} &= W x^t \quad\text{or, accelerated,}\quad
+            x^{t+1} = \gamma W x^t + (1-\gamma)\,x^{t-1}, \qquad
+        \gamma = \frac{2\bigl(1 - \sqrt{\lambda(1-\lambda/4)}\bigr)}{(1-\lambda/2)^2},
+        \quad \lambda = 1 - |\lambda_2(W)|
+
+    This follows arXiv 2206.05091 and its published code. Iteration t = 1, 2, ... sends
+    :math:`x^{t-1}`. A replaced record changes :math:`x_i^0` by the change of the agent's mean, and
+    all later messages are functions of the first ones. The privacy loss to the eavesdropper is that
+    of one Gaussian mechanism, for any number of rounds.
+
     Parameters
     ----------
     noise : float
@@ -48,7 +47,6 @@ class Muffliato(Algorithm):
     noise: NonNegative = 0.0
     acceleration: Literal["none", "chebyshev"] = "none"
 
-    quantities: ClassVar = ("released",)
     privacy_depends_on: ClassVar = NOTHING
     needs: ClassVar = ("means",)
     source: ClassVar = "Cyffers, Even, Bellet, Massoulié, NeurIPS 2022, Algorithm 1"
@@ -70,9 +68,6 @@ class Muffliato(Algorithm):
             weight = chebyshev_weight(network.consensus_rate)
             mixed = weight * mixed + (1 - weight) * state.before
         return MuffliatoState(mixed, state.x)
-
-    def observables(self, state, problem, t):
-        return {"released": state.x}
 
     def calibrate(self, budget, problem, network, horizon):
         self.check_needs(problem)

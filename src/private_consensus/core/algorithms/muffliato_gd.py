@@ -1,15 +1,4 @@
-r"""Muffliato-GD: noisy gradient steps, each followed by gossip (Cyffers et al., NeurIPS 2022).
-
-Algorithm 3, with K ``rounds`` of gossip per step and one message per round, is
-
-.. math::
-    y_i^{t,0} = z_i^t - \eta\bigl(\mathrm{clip}_C(\nabla f_i(z_i^t)) + N(0, \sigma^2 I)\bigr),
-    \qquad y^{t,k+1} = W y^{t,k}, \qquad z^{t+1} = W y^{t,K-1}
-
-The gradient is clipped *before* the noise is added. K = 1 is decentralized gradient descent with
-independent noise. :math:`z` is a function of messages: for the eavesdropper, each step is one
-Gaussian mechanism, and the gossip is post-processing. No acceleration is used.
-"""
+"""Muffliato-GD: noisy gradient steps, each followed by gossip (Cyffers et al., NeurIPS 2022)."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -25,7 +14,17 @@ from .families.clipped_descent import ClippedDescent
 
 @dataclass(frozen=True, kw_only=True)
 class MuffliatoGD(ClippedDescent):
-    """Muffliato-GD: noisy gradient steps, each followed by K rounds of gossip.
+    r"""Muffliato-GD: noisy gradient steps, each followed by K rounds of gossip.
+
+    Algorithm 3, with K ``rounds`` of gossip per step and one message per round, is
+
+    .. math::
+        y_i^{t,0} = z_i^t - \eta\bigl(\mathrm{clip}_C(\nabla f_i(z_i^t)) + N(0, \sigma^2 I)\bigr),
+        \qquad y^{t,k+1} = W y^{t,k}, \qquad z^{t+1} = W y^{t,K-1}
+
+    The gradient is clipped *before* the noise is added. K = 1 is decentralized gradient descent
+    with independent noise. :math:`z` is a function of messages: for the eavesdropper, each step is
+    one Gaussian mechanism, and the gossip is post-processing. No acceleration is used.
 
     Parameters
     ----------

@@ -1,22 +1,4 @@
-r"""One-shot averaging: the noisy regularised minimiser of each agent, averaged by gossip.
-
-.. math::
-    \hat x_i &= \arg\min_x f_i(x) + b_i^T x + \tfrac D2\|x\|_2^2, \\
-    x_i^0 &= \hat x_i + n_i, \qquad x^{t+1} = W x^t
-
-with noise on the output, :math:`b_i = 0,\ n_i \sim N(0, \sigma^2 I)`, or in the objective,
-:math:`b_i \sim N(0, \sigma^2 I),\ n_i = 0` (Chaudhuri, Monteleoni, Sarwate, JMLR 2011; with
-Gaussian noise Kifer, Smith, Thakurta, COLT 2012). Iteration t = 1, 2, ... sends
-:math:`x^{t-1}`. Data are used once, and all later messages are functions of the first ones.
-
-A replaced record changes the minimiser by at most :math:`\Delta_2/(\mu + D)`. Noise on the output
-is one Gaussian mechanism with this sensitivity. With noise in the objective, a minimiser determines
-:math:`b_i`. If the Hessian does not depend on the records, neighbouring data sets need noises that
-differ by the change of the gradient, which is one Gaussian mechanism with
-:math:`\mu = \Delta_2/\sigma`. For generalised linear models, see
-:mod:`private_consensus.privacy.objective_perturbation`. For other problems, there is no proof, and
-calibration raises an error.
-"""
+"""One-shot averaging: the noisy regularised minimiser of each agent, averaged by gossip."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -28,12 +10,29 @@ from private_consensus.privacy.mechanisms import Gaussian, Objective, ObjectiveP
 
 from ..parameters import NonNegative, Positive
 from ..problems.logistic_regression import LogisticRegression
-from .base import NOTHING, Algorithm, Iterates, column, origin
+from .base import NOTHING, Algorithm, Iterates, column
 
 
 @dataclass(frozen=True, kw_only=True)
 class OneShotAveraging(Algorithm):
     r"""Gossip averages of noisy local minimisers.
+
+    .. math::
+        \hat x_i &= \arg\min_x f_i(x) + b_i^T x + \tfrac D2\|x\|_2^2, \\
+        x_i^0 &= \hat x_i + n_i, \qquad x^{t+1} = W x^t
+
+    with noise on the output, :math:`b_i = 0,\ n_i \sim N(0, \sigma^2 I)`, or in the objective,
+    :math:`b_i \sim N(0, \sigma^2 I),\ n_i = 0` (Chaudhuri, Monteleoni, Sarwate, JMLR 2011; with
+    Gaussian noise Kifer, Smith, Thakurta, COLT 2012). Iteration t = 1, 2, ... sends
+    :math:`x^{t-1}`. Data are used once, and all later messages are functions of the first ones.
+
+    A replaced record changes the minimiser by at most :math:`\Delta_2/(\mu + D)`. Noise on the
+    output is one Gaussian mechanism with this sensitivity. With noise in the objective, a minimiser
+    determines :math:`b_i`. If the Hessian does not depend on the records, neighbouring data sets
+    need noises that differ by the change of the gradient, which is one Gaussian mechanism with
+    :math:`\mu = \Delta_2/\sigma`. For generalised linear models, see
+    :mod:`private_consensus.privacy.objective_perturbation`. For other problems, there is no proof,
+    and calibration raises an error.
 
     Parameters
     ----------
@@ -49,7 +48,6 @@ class OneShotAveraging(Algorithm):
     noise: NonNegative = 0.0
     perturbed: Literal["output", "objective"] = "output"
 
-    quantities: ClassVar = ("released",)
     privacy_depends_on: ClassVar = NOTHING
     needs: ClassVar = ("proximal", "least_convexity")
     source: ClassVar = "Chaudhuri, Monteleoni, Sarwate, JMLR 12, 2011, Algorithms 1 and 2"
@@ -75,9 +73,6 @@ class OneShotAveraging(Algorithm):
             require(bool(is_covered), "problem.name", type(problem).__name__, expected)
         return super().calibrate(budget, problem, network, horizon)
 
-    def start(self, problem, network, release):
-        return Iterates(origin(problem, release))
-
     def step(self, state, problem, network, release, t):
         if t > 1:
             # No record is used after the first iteration.
@@ -91,9 +86,6 @@ class OneShotAveraging(Algorithm):
             return Iterates(release("minimiser", solve(np.zeros_like(centre))))
         objective = Objective(solve, lambda x: problem.gradient(x) + penalty * (x - centre))
         return Iterates(release("minimiser", objective))
-
-    def observables(self, state, problem, t):
-        return {"released": state.x}
 
 
 ALGORITHM = OneShotAveraging

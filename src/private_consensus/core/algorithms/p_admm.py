@@ -1,7 +1,4 @@
-r"""ADMM with output perturbation (Ding, Gong, Zhang, Pan, Han, arXiv 1901.02094).
-
-An agent sends its exact minimiser with noise. Later iterations use the noisy value only.
-"""
+"""ADMM with output perturbation (Ding, Gong, Zhang, Pan, Han, arXiv 1901.02094)."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,6 +11,7 @@ from .families.admm import ADMMFamily
 class OutputPerturbation(ADMMFamily):
     r"""ADMM with output perturbation (P-ADMM).
 
+    An agent sends its exact minimiser with noise. Later iterations use the noisy value only.
     The variance :math:`R^t\sigma_1^2` of the paper corresponds to ``growth`` :math:`= R^{-1/2}`. A
     replaced record changes the minimiser by at most :math:`\Delta_2/(\mu + D_i)`.
     """

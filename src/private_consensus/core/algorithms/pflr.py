@@ -1,19 +1,4 @@
-r"""Reconstruction of PFLR*: private and fair logistic regression by a shifted mean.
-
-Ding compares methods with PFLR* of Xu, Yuan and Wu (WWW 2019 companion), and describes PFLR* in
-one sentence: Laplace noise with a shifted mean is added to the objective with the fairness
-constraint. The reconstruction is
-
-.. math::
-    \tilde g &= \sum_i (z_i - \bar z) x_i + \mathrm{Lap}(\Delta_g/\epsilon_g) \\
-    \tilde b &= \sum_i (\tfrac12 - y_i) x_i + \mathrm{Lap}(\text{mean } s\,\tilde g,\ \text{scale }
-        \Delta_f/\epsilon_f) \\
-    \tilde M &= \tfrac18 \sum_i x_i x_i^T + \mathrm{Lap}(\Delta_f/\epsilon_f)
-
-where s is the sign of :math:`\tilde g^T w` and :math:`\epsilon = \epsilon_f + \epsilon_g`. The mean
-of the noise depends on the data. If it is the exact covariance g (``shift: raw``), the release is
-not private.
-"""
+"""Reconstruction of PFLR*: private and fair logistic regression by a shifted mean."""
 
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal
@@ -27,8 +12,6 @@ from private_consensus.privacy.mechanisms import Exact, Laplace, NoisyCoefficien
 from ..parameters import CALIBRATION, Fraction, NonNegative
 from .families.functional_mechanism import (
     FunctionalMechanism,
-    Scales,
-    by_columns,
     column_of_settings,
     paper_sensitivity,
 )
@@ -37,6 +20,20 @@ from .families.functional_mechanism import (
 @dataclass(frozen=True, kw_only=True)
 class Pflr(FunctionalMechanism):
     r"""Reconstruction of PFLR*, private and fair logistic regression by a shifted mean.
+
+    Ding compares methods with PFLR* of Xu, Yuan and Wu (WWW 2019 companion), and describes PFLR* in
+    one sentence: Laplace noise with a shifted mean is added to the objective with the fairness
+    constraint. The reconstruction is
+
+    .. math::
+        \tilde g &= \sum_i (z_i - \bar z) x_i + \mathrm{Lap}(\Delta_g/\epsilon_g) \\
+        \tilde b &= \sum_i (\tfrac12 - y_i) x_i
+            + \mathrm{Lap}(\text{mean } s\,\tilde g,\ \text{scale } \Delta_f/\epsilon_f) \\
+        \tilde M &= \tfrac18 \sum_i x_i x_i^T + \mathrm{Lap}(\Delta_f/\epsilon_f)
+
+    where s is the sign of :math:`\tilde g^T w` and :math:`\epsilon = \epsilon_f + \epsilon_g`. The
+    mean of the noise depends on the data. If it is the exact covariance g (``shift: raw``), the
+    release is not private.
 
     Parameters
     ----------
@@ -81,20 +78,16 @@ class Pflr(FunctionalMechanism):
         return paper_sensitivity("l1", problem.dim, fair=False), 2.0 * problem.dim
 
     def _tight(self, problem) -> tuple[float, float]:
-        is_public = self.zbar == "public"
-        objective = self.sensitivity(problem, "off").l1
-        return objective, covariance_l1(problem.dim, problem.mean, public_mean=is_public)
+        fairness = covariance_l1(problem.dim, problem.mean, public_mean=self.zbar == "public")
+        return self.sensitivity(problem, "off").l1, fairness
 
     def mechanisms(self, problem, network, horizon):
         objective, fairness = self._tight(problem)
-        scales = self.scales(problem)
         with np.errstate(divide="ignore"):
-            loss = objective / np.reshape(self.noise_objective, (-1, 1, 1))
-        coefficients = NoisyCoefficients(
-            loss if loss.size > 1 else loss.item(), 1.0,
-            scales={"linear": scales.linear, "quadratic": scales.quadratic},
-        )  # fmt: skip
-        scale = np.reshape(self.noise_fairness, (-1, 1, 1))
+            loss = objective / column_of_settings(self.noise_objective)
+        loss = loss if loss.size > 1 else loss.item()
+        coefficients = NoisyCoefficients(loss, 1.0, scales=self.scales(problem))
+        scale = column_of_settings(self.noise_fairness)
         covariance = Laplace(fairness, scale, stream="fairness", shape=("dim",))
         if self.shift == "raw":
             covariance = Exact(reason="the mean of the noise is the covariance", shape=("dim",))
@@ -121,10 +114,8 @@ class Pflr(FunctionalMechanism):
         return float(objective_epsilon + (2.0 * d / fairness if fairness else 0.0))
 
     def scales(self, problem):
-        none = np.zeros(problem.dim, bool)
-        linear, quadratic = by_columns(0.0, self.noise_objective, none)
-        fairness, _ = by_columns(0.0, self.noise_fairness, none)
-        return Scales(linear, fairness, quadratic)
+        linear = column_of_settings(self.noise_objective) * np.ones(problem.dim)
+        return {"linear": linear, "quadratic": linear[..., None] * np.ones(problem.dim)}
 
 
 ALGORITHM = Pflr

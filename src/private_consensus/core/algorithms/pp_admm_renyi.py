@@ -1,12 +1,4 @@
-r"""PP-ADMM as published, with a proven privacy bound.
-
-The algorithm is PP-ADMM with both noises. Its noise is set by Rényi divergences of the perturbed
-objective, which are proven for generalised linear models
-(:mod:`private_consensus.privacy.objective_perturbation`). The proof of Theorem 6 of Ding does
-not cover that the shift of the noise depends on the output (errata E4.3). An iteration releases the
-exact minimiser for the sampled noise and, given this minimiser, the output of a Gaussian mechanism:
-on both data sets, the approximate solution has a distance of at most :math:`\beta/m` from it.
-"""
+"""PP-ADMM as published, with a proven privacy bound."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -23,7 +15,15 @@ from .pp_admm import PlausiblyPrivateADMM
 
 @dataclass(frozen=True, kw_only=True)
 class RenyiAccountedPPADMM(PlausiblyPrivateADMM):
-    """PP-ADMM with the smallest noise whose Rényi divergences meet the budget."""
+    r"""PP-ADMM with the smallest noise whose Rényi divergences meet the budget.
+
+    The divergences of the perturbed objective are proven for generalised linear models
+    (:mod:`private_consensus.privacy.objective_perturbation`). The proof of Theorem 6 of Ding does
+    not cover that the shift of the noise depends on the output (errata E4.3). An iteration releases
+    the exact minimiser for the sampled noise and, given this minimiser, the output of a Gaussian
+    mechanism: on both data sets, the approximate solution has a distance of at most :math:`\beta/m`
+    from it.
+    """
 
     calibration: Calibration = "accountant"
     rho_conversion: Conversion = "safe"

@@ -1,16 +1,4 @@
-r"""PR-ADMM: output perturbation with decaying noise and a threshold on received values.
-
-In section 3.3 of Ding, an agent sends its exact minimiser with Gaussian noise of variance
-
-.. math::
-    (s^2)^{t+1} &= s_1^2\,R_P^{\lfloor t/T_p\rfloor} && \text{periodic} \\
-    (s^2)^{t+1} &= s_1^2 / (R_T\,t(t+1)) && \text{iteration, } s_1^2 \text{ at } t = 0
-
-for t = 0, ..., T-1. If the distance between the values of an agent and its neighbour, summed over
-iterations, exceeds U, the agent replaces the value of the neighbour by its own. The privacy loss of
-a message is :math:`\Delta_i^2/(2s^2)` in zCDP. The published ``iteration`` scheme divides by zero
-at t = 0; the variance :math:`s_1^2` there follows from the sum in Theorem 3.
-"""
+"""PR-ADMM: output perturbation with decaying noise and a threshold on received values."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
@@ -42,13 +30,25 @@ class Received(NamedTuple):
 class PeriodicallyReducedADMM(ADMMFamily):
     r"""Periodically reduced ADMM (PR-ADMM).
 
+    In section 3.3 of Ding, an agent sends its exact minimiser with Gaussian noise of variance
+
+    .. math::
+        (s^2)^{t+1} &= s_1^2\,R_P^{\lfloor t/T_p\rfloor} && \text{periodic} \\
+        (s^2)^{t+1} &= s_1^2 / (R_T\,t(t+1)) && \text{iteration, } s_1^2 \text{ at } t = 0
+
+    for t = 0, ..., T-1. If the distance between the values of an agent and its neighbour, summed
+    over iterations, exceeds U, the agent replaces the value of the neighbour by its own. The
+    privacy loss of a message is :math:`\Delta_i^2/(2s^2)` in zCDP. The published ``iteration``
+    scheme divides by zero at t = 0; the variance :math:`s_1^2` there follows from the sum in
+    Theorem 3.
+
     The parameter ``noise`` is :math:`s_1`, the standard deviation of the noise on the first
     message. The parameter ``growth`` is 1, since ``schedule`` sets the decay of the noise.
 
     Parameters
     ----------
     schedule : {"periodic", "iteration"}
-        Schedule of the variance, see the equations of this module.
+        Schedule of the variance, see the equations.
     T_p : int
         Number :math:`T_p` of successive iterations with equal variance.
     R_P, R_T : float

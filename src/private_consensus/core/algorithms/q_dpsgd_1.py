@@ -1,19 +1,4 @@
-r"""Q-DPSGD-1: noisy gradients, quantised models and a deadline (Ding, section 4.4.1, Algorithm 4).
-
-.. math:: z_j = Q(x_j), \qquad
-    x_i \leftarrow (1-e+e w_{ii})x_i + e\sum_{j\ne i} w_{ij} z_j - a e\,(g_i + \zeta_i), \qquad
-    \zeta_i \sim N(0, \sigma^2K^2 I)
-
-with constant :math:`a = a_0/T^{1/6}` and :math:`e = e_0/T^{1/2}` in a run of T rounds
-(Theorem 13). For strongly convex objectives, :math:`a = a_0/T^{\tilde\delta/2}` and
-:math:`e = e_0/T^{3\tilde\delta/2}` (Theorem 12, with a_0 = 2 and e_0 = 1). Before the deadline
-:math:`T_d = B/50`, an agent computes :math:`|S| = \lfloor V T_d\rfloor` gradients, 4 to 35 for
-B = 20. A round takes :math:`T_d + T_c s/16` seconds. Noise enters the models, so that all later
-messages are functions of released values.
-
-With the published constants, the mixing step e is above 1 for :math:`T < 121` rounds. The iteration
-is nevertheless stable as long as :math:`e(1-\lambda_{\min}(W)) < 2`.
-"""
+"""Q-DPSGD-1: noisy gradients, quantised models and a deadline (Ding, section 4.4.1)."""
 
 import warnings
 from dataclasses import dataclass
@@ -38,10 +23,24 @@ MEAN_SPEED = (SLOWEST + FASTEST) / 2
 class QDPSGD1(SampledRounds):
     r"""Q-DPSGD-1: noisy gradients and quantised models, Algorithm 4.
 
+    .. math:: z_j = Q(x_j), \qquad
+        x_i \leftarrow (1-e+e w_{ii})x_i + e\sum_{j\ne i} w_{ij} z_j - a e\,(g_i + \zeta_i), \qquad
+        \zeta_i \sim N(0, \sigma^2K^2 I)
+
+    with constant :math:`a = a_0/T^{1/6}` and :math:`e = e_0/T^{1/2}` in a run of T rounds (Theorem
+    13). For strongly convex objectives, :math:`a = a_0/T^{\tilde\delta/2}` and
+    :math:`e = e_0/T^{3\tilde\delta/2}` (Theorem 12, with a_0 = 2 and e_0 = 1). Before the deadline
+    :math:`T_d = B/50`, an agent computes :math:`|S| = \lfloor V T_d\rfloor` gradients, 4 to 35 for
+    B = 20. A round takes :math:`T_d + T_c s/16` seconds. Noise enters the models, so that all later
+    messages are functions of released values.
+
+    With the published constants, the mixing step e is above 1 for :math:`T < 121` rounds. The
+    iteration is nevertheless stable as long as :math:`e(1-\lambda_{\min}(W)) < 2`.
+
     Parameters
     ----------
     a0, e0 : float
-        Constants of the gradient step :math:`a` and the mixing step :math:`e`, see :meth:`steps`.
+        Constants of the gradient step :math:`a` and the mixing step :math:`e`.
     rate : float, optional
         Exponent :math:`\tilde\delta` in (0, 1/2) of the steps for strongly convex objectives;
         None for the steps for other objectives.

@@ -1,20 +1,4 @@
-r"""Q-DPSGD-2: quantised models, then discrete Gaussian noise (Ding, section 4.4.2, Algorithm 5).
-
-.. math:: z_j = Q(x_j) + \zeta_j, \quad \zeta_j \sim N_{\eta Z}(0, \sigma^2K^2 I), \qquad
-    x_i \leftarrow (1-e+e w_{ii})x_i + e\sum_{j\ne i} w_{ij} z_j - a e\,g_i \quad (28)
-
-Messages outside the grid are clipped to it. As published, an agent continues from its exact model,
-which contains no noise. One record in one batch then changes all later messages (E4.8b), and
-Theorem 15 does not bound the privacy loss of the released messages. With ``own: broadcast``, an
-agent uses its own message in place of its model, in the average and in the gradient. Its next model
-is then a function of messages and of one batch.
-
-Theorem 15 requires :math:`c = a e + \eta\sqrt p|S|/K` times the noise of Q-DPSGD-1 (``sigma2:
-full``). With the second term, which the rounding causes, the noise exceeds the range of a grid of
-few bits. Without it (``drop_eta``), the noise is far smaller than a step of the grid and never
-changes a message. ``as_q1`` sets c = 1. ``saturated`` counts the coordinates that are clipped after
-the rounding or after the noise.
-"""
+"""Q-DPSGD-2: quantised models, then discrete Gaussian noise (Ding, section 4.4.2, Algorithm 5)."""
 
 import math
 from dataclasses import dataclass
@@ -36,6 +20,21 @@ from .q_dpsgd_1 import QDPSGD1
 @dataclass(frozen=True, kw_only=True)
 class QDPSGD2(QDPSGD1):
     r"""Q-DPSGD-2: quantised models with discrete Gaussian noise, Algorithm 5.
+
+    .. math:: z_j = Q(x_j) + \zeta_j, \quad \zeta_j \sim N_{\eta Z}(0, \sigma^2K^2 I), \qquad
+        x_i \leftarrow (1-e+e w_{ii})x_i + e\sum_{j\ne i} w_{ij} z_j - a e\,g_i \quad (28)
+
+    Messages outside the grid are clipped to it. As published, an agent continues from its exact
+    model, which contains no noise. One record in one batch then changes all later messages (E4.8b),
+    and Theorem 15 does not bound the privacy loss of the released messages. With ``own:
+    broadcast``, an agent uses its own message in place of its model, in the average and in the
+    gradient. Its next model is then a function of messages and of one batch.
+
+    Theorem 15 requires :math:`c = a e + \eta\sqrt p|S|/K` times the noise of Q-DPSGD-1 (``sigma2:
+    full``). With the second term, which the rounding causes, the noise exceeds the range of a grid
+    of few bits. Without it (``drop_eta``), the noise is far smaller than a step of the grid and
+    never changes a message. ``as_q1`` sets c = 1. ``saturated`` counts the coordinates that are
+    clipped after the rounding or after the noise.
 
     Parameters
     ----------

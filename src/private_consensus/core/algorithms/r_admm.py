@@ -1,13 +1,4 @@
-r"""Recycled ADMM (Zhang, Khalili, Liu, Allerton 2018): even iterations use no private data.
-
-Odd iterations are :math:`\hat x_i = \arg\min f_i(x) + (a_i + b_i)^Tx + \frac{D_i}2\|x - c_i\|^2`.
-By the optimality condition, the noisy gradient
-
-.. math:: g_i = \nabla f_i(\hat x_i) + b_i = D_i(c_i - \hat x_i) - a_i
-
-is a function of broadcast values only. The next, even iteration replaces :math:`f_i` by
-:math:`g_i^T x + \frac\gamma2\|x - \hat x_i\|^2`.
-"""
+"""Recycled ADMM (Zhang, Khalili, Liu, Allerton 2018): even iterations use no private data."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -23,6 +14,15 @@ from .families.objective_perturbation import ObjectivePerturbed
 @dataclass(frozen=True, kw_only=True)
 class RecycledADMM(ObjectivePerturbed):
     r"""Recycled ADMM (R-ADMM); ``noise`` is :math:`1/\alpha_i(k)`, the scale of :math:`b_i`.
+
+    Odd iterations are
+    :math:`\hat x_i = \arg\min f_i(x) + (a_i + b_i)^Tx + \frac{D_i}2\|x - c_i\|^2`. By the
+    optimality condition, the noisy gradient
+
+    .. math:: g_i = \nabla f_i(\hat x_i) + b_i = D_i(c_i - \hat x_i) - a_i
+
+    is a function of broadcast values only. The next, even iteration replaces :math:`f_i` by
+    :math:`g_i^T x + \frac\gamma2\|x - \hat x_i\|^2`.
 
     Parameters
     ----------

@@ -1,9 +1,4 @@
-r"""Random aggregate with a single output (Xiao et al. 2019, Figure 1).
-
-Each agent outputs :math:`w\omega + \Delta` in each coordinate, with w uniform on (0, 1) and Laplace
-noise :math:`\Delta`. There is a single iteration. The observables are the bound (11), the
-conditional expectation that it bounds, by quadrature, and the mean privacy loss of sampled outputs.
-"""
+"""Random aggregate with a single output (Xiao et al. 2019, Figure 1)."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -15,12 +10,17 @@ from private_consensus.privacy import aggregation
 from private_consensus.privacy.mechanisms import Laplace
 
 from ..parameters import Positive
-from .base import GIVEN, Algorithm, Iterates, column, origin
+from .base import GIVEN, Algorithm, Iterates, column
 
 
 @dataclass(frozen=True, kw_only=True)
 class RandomAggregation(Algorithm):
     r"""Single random aggregate of each coordinate, with Laplace noise.
+
+    Each agent outputs :math:`w\omega + \Delta` in each coordinate, with w uniform on (0, 1) and
+    Laplace noise :math:`\Delta`. There is a single iteration. The observables are the bound (11),
+    the conditional expectation that it bounds, by quadrature, and the mean privacy loss of sampled
+    outputs.
 
     Parameters
     ----------
@@ -46,18 +46,12 @@ class RandomAggregation(Algorithm):
         expected = f"above algorithm.change = {np.max(self.change):g} (Theorem 2.3)"
         require(is_wide, "algorithm.omega", self.omega, expected)
 
-    def calibrate(self, budget, problem, network, horizon):
-        return self
-
     def mechanisms(self, problem, network, horizon):
         return {"aggregate": Laplace(column(self.change), 1.0 / column(self.beta))}
 
     def claimed_epsilon(self, delta, problem, network, horizon):
         r"""Return the loss without random weights, :math:`\beta\,\alpha\mathcal B_\infty`."""
         return self.beta * self.change
-
-    def start(self, problem, network, release):
-        return Iterates(origin(problem, release))
 
     def step(self, state, problem, network, release, t):
         weights = release.random("weights", "uniform", (problem.n_agents, problem.dim))

@@ -1,19 +1,4 @@
-r"""RW DP-SGD: a model that walks at random, with a noisy step at each agent (Cyffers et al., 2024).
-
-.. math::
-    P(i_{t+1} = j \mid i_t) = w_{j i_t}, \qquad
-    \theta_{t+1} = \theta_t - \eta\bigl(g_{i_t}(\theta_t) + N(0, \sigma^2 I)\bigr), \qquad
-    g_i = \mathrm{clip}_C(\nabla f_i)
-
-(arXiv 2402.07471, Algorithm 1). An agent contributes its gradient in its first V ``visits``, and
-only noise later, as in the code of the paper. The walk is public here. For the eavesdropper, the
-visits of an agent are at most V Gaussian mechanisms,
-
-.. math:: \mu^2 = V\Delta^2/\sigma^2.
-
-The paper considers single agents, who receive the model only when the walk reaches them. The
-gossip matrix is the transition matrix of the walk.
-"""
+"""RW DP-SGD: a model that walks at random, with a noisy step at each agent (Cyffers et al.)."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -42,6 +27,17 @@ class WalkState(NamedTuple):
 @dataclass(frozen=True, kw_only=True)
 class RandomWalkSGD(ClippedDescent):
     r"""Gradient descent of one model that agents send along random edges.
+
+    .. math::
+        P(i_{t+1} = j \mid i_t) = w_{j i_t}, \qquad
+        \theta_{t+1} = \theta_t - \eta\bigl(g_{i_t}(\theta_t) + N(0, \sigma^2 I)\bigr), \qquad
+        g_i = \mathrm{clip}_C(\nabla f_i)
+
+    An agent contributes its gradient in its first V ``visits``, and only noise later, as in the
+    code of the paper. The walk is public here. For the eavesdropper, the visits of an agent are at
+    most V Gaussian mechanisms, :math:`\mu^2 = V\Delta^2/\sigma^2`. The paper considers single
+    agents, who receive the model only when the walk reaches them. The gossip matrix is the
+    transition matrix of the walk.
 
     Parameters
     ----------

@@ -1,20 +1,4 @@
-r"""Whisper D-SGD: noise covariance that fits the mixing weights (Rodio, Chen, Larsson, 2025).
-
-.. math::
-    y = z - \eta\bigl(\mathrm{clip}_C(\nabla f(z)) + V\bigr), \qquad z \leftarrow W y, \qquad
-    \mathrm{Cov}(V) = \sigma^2 R
-
-R minimises the noise that remains after mixing, at a fixed loss of the agent with the largest loss:
-
-.. math:: \min_{R \succ 0} \mathrm{tr}(W R W^\top) \quad\text{with}\quad [R^{-1}]_{ii} \le 1
-
-(arXiv 2501.14644). With the multipliers :math:`\Lambda` of the constraints and
-:math:`A = W^\top W`, the stationary point is :math:`R A R = \Lambda`, so that
-:math:`R^{-1} = A^{1/2}(A^{1/2}\Lambda A^{1/2})^{-1/2}A^{1/2}`. To the eavesdropper, who knows no
-seeds, all T rounds are one Gaussian mechanism with
-
-.. math:: \mu_u^2 = T\Delta^2 [R^{-1}]_{uu}/\sigma^2.
-"""
+"""Whisper D-SGD: noise covariance that fits the mixing weights (Rodio, Chen, Larsson, 2025)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -38,6 +22,21 @@ STEPS = 60
 class WhisperDSGD(DECOR):
     r"""Decentralized gradient descent with the noise covariance that is optimal for the weights.
 
+    .. math::
+        y = z - \eta\bigl(\mathrm{clip}_C(\nabla f(z)) + V\bigr), \qquad z \leftarrow W y, \qquad
+        \mathrm{Cov}(V) = \sigma^2 R
+
+    R minimises the noise that remains after mixing, at a fixed loss of the agent with the largest
+    loss:
+
+    .. math:: \min_{R \succ 0} \mathrm{tr}(W R W^\top) \quad\text{with}\quad [R^{-1}]_{ii} \le 1
+
+    With the multipliers :math:`\Lambda` of the constraints and :math:`A = W^\top W`, the stationary
+    point is :math:`R A R = \Lambda`, so that
+    :math:`R^{-1} = A^{1/2}(A^{1/2}\Lambda A^{1/2})^{-1/2}A^{1/2}`. To the eavesdropper, who knows
+    no seeds, all T rounds are one Gaussian mechanism with
+    :math:`\mu_u^2 = T\Delta^2 [R^{-1}]_{uu}/\sigma^2`.
+
     The parameter ``noise`` is :math:`\sigma`, in the unit of the gradient; ``ratio`` is unused.
     """
 
@@ -54,16 +53,9 @@ EXAMPLE = "logistic_regression"
 
 
 def optimal_root(mixing: np.ndarray) -> np.ndarray:
-    """Return the symmetric square root of the optimal covariance R for mixing weights W.
+    """Return the symmetric square root of the optimal covariance R for symmetric mixing weights W.
 
-    Parameters
-    ----------
-    mixing : ndarray, shape ([runs,] agents, agents)
-        Symmetric matrices W.
-
-    Returns
-    -------
-    ndarray, shape ([runs,] agents, agents)
+    Both are [agents, agents], or [runs, agents, agents].
     """
     # A = W'W has the root |W|, since W is symmetric.
     root = _function_of(mixing, lambda w: np.maximum(np.abs(w), SMALLEST))

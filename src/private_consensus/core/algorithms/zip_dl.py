@@ -1,27 +1,4 @@
-r"""ZIP-DL: noise that cancels at its sender (Biswas et al., PoPETs 2025(3)).
-
-.. math::
-    x_a &\leftarrow x_a - \eta\,\mathrm{clip}_C(\nabla f_a(x_a)), \qquad
-        Y_{a\to v} \sim N(0, \eta^2\sigma^2 I) \text{ for v in the closed neighbourhood}, \\
-    Z_{a\to v} &= Y_{a\to v} - \frac1{d_a w_{av}}\sum_j w_{aj} Y_{a\to j}, \qquad
-        \sum_v w_{av} Z_{a\to v} = 0, \\
-    x_v &\leftarrow \sum_a w_{va}(x_a + Z_{a\to v})
-
-where :math:`d_a` is the size of the closed neighbourhood (arXiv 2403.11795). The weighted sum of
-all models contains no noise. The guarantee of the paper is for a single neighbour, from marginal
-losses; it states nothing for an eavesdropper. For the eavesdropper and any loss function, the
-following bound holds. Noise with :math:`Z_{u\to v} = -D` for other agents and
-:math:`D(1-w_{uu})/w_{uu}` for itself hides a difference D of the state of agent u. After the round,
-the state of u still has the difference D. Differences of successive rounds are therefore added, and
-the privacy loss of round t is
-
-.. math:: \mu_t^2 = \frac{(t\,\Delta)^2}{\sigma^2}\,E_u, \qquad
-    E_u = \min\{|y|^2 : (P_u y)_v = -1,\ v \ne u\}
-
-with :math:`Z_u = P_u Y_u`, and :math:`E_u = d(d+1)` for equal weights and d neighbours. The total
-:math:`\mu^2` grows with the cube of the number of rounds. It is infinite if the change of gradients
-is unbounded.
-"""
+"""ZIP-DL: noise that cancels at its sender (Biswas et al., PoPETs 2025(3))."""
 
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
@@ -50,6 +27,28 @@ class ZipDLState(NamedTuple):
 @dataclass(frozen=True, kw_only=True)
 class ZipDL(ClippedDescent):
     r"""ZIP-DL: gradient steps, each followed by mixing with noise that cancels at the sender.
+
+    .. math::
+        x_a &\leftarrow x_a - \eta\,\mathrm{clip}_C(\nabla f_a(x_a)), \qquad
+            Y_{a\to v} \sim N(0, \eta^2\sigma^2 I) \text{ for v in the closed neighbourhood}, \\
+        Z_{a\to v} &= Y_{a\to v} - \frac1{d_a w_{av}}\sum_j w_{aj} Y_{a\to j}, \qquad
+            \sum_v w_{av} Z_{a\to v} = 0, \\
+        x_v &\leftarrow \sum_a w_{va}(x_a + Z_{a\to v})
+
+    where :math:`d_a` is the size of the closed neighbourhood (arXiv 2403.11795). The weighted sum
+    of all models contains no noise. The guarantee of the paper is for a single neighbour, from
+    marginal losses; it states nothing for an eavesdropper. For the eavesdropper and any loss
+    function, the following bound holds. Noise with :math:`Z_{u\to v} = -D` for other agents and
+    :math:`D(1-w_{uu})/w_{uu}` for itself hides a difference D of the state of agent u. After the
+    round, the state of u still has the difference D. Differences of successive rounds are therefore
+    added, and the privacy loss of round t is
+
+    .. math:: \mu_t^2 = \frac{(t\,\Delta)^2}{\sigma^2}\,E_u, \qquad
+        E_u = \min\{|y|^2 : (P_u y)_v = -1,\ v \ne u\}
+
+    with :math:`Z_u = P_u Y_u`, and :math:`E_u = d(d+1)` for equal weights and d neighbours. The
+    total :math:`\mu^2` grows with the cube of the number of rounds. It is infinite if the change of
+    gradients is unbounded.
 
     The parameter ``noise`` is :math:`\sigma`, in the unit of the gradient.
     """

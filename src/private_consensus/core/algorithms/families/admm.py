@@ -1,18 +1,4 @@
-r"""Common base of decentralized ADMM and its private versions.
-
-The dual variable is :math:`a_i = 2\lambda_i` (Ding, DVP, M-ADMM) or :math:`a_i = -\lambda_i`
-(Xiao et al.). An iteration is
-
-.. math::
-    c_i &= w_i x_i + (1-w_i)\,\bar x_i \qquad \bar x_i = \tfrac1{|N_i|}\sum_{j\in N_i} x_j \\
-    \hat x_i &= \arg\min_x f_i(x) + a_i^T x + \tfrac{D_i}2\|x - c_i\|_2^2 \\
-    a_i &\leftarrow a_i + \zeta \sum_{j\in N_i} (x_i - x_j) \qquad\text{with the new } x
-
-where :math:`x_i` is the message of agent i. The textbook algorithm
-:math:`\min f_i + 2\lambda_i^Tx + \eta\sum_j\|x - \frac{x_i+x_j}2\|^2` has :math:`w_i = 1/2`,
-:math:`D_i = 2\eta|N_i|` and :math:`\zeta = \eta`. The message of the base is
-:math:`x_i = \hat x_i` plus noise. A private version overrides ``step`` and ``mechanisms``.
-"""
+"""Common base of decentralized ADMM and its private versions."""
 
 import warnings
 from collections.abc import Mapping
@@ -62,6 +48,19 @@ class ADMMState(NamedTuple):
 @dataclass(frozen=True, kw_only=True)
 class ADMMFamily(DecayingNoise):
     r"""Decentralized ADMM whose messages are exact minimisers with noise.
+
+    The dual variable is :math:`a_i = 2\lambda_i` (Ding, DVP, M-ADMM) or :math:`a_i = -\lambda_i`
+    (Xiao et al.). An iteration is
+
+    .. math::
+        c_i &= w_i x_i + (1-w_i)\,\bar x_i \qquad \bar x_i = \tfrac1{|N_i|}\sum_{j\in N_i} x_j \\
+        \hat x_i &= \arg\min_x f_i(x) + a_i^T x + \tfrac{D_i}2\|x - c_i\|_2^2 \\
+        a_i &\leftarrow a_i + \zeta \sum_{j\in N_i} (x_i - x_j) \qquad\text{with the new } x
+
+    where :math:`x_i` is the message of agent i. The textbook algorithm
+    :math:`\min f_i + 2\lambda_i^Tx + \eta\sum_j\|x - \frac{x_i+x_j}2\|^2` has :math:`w_i = 1/2`,
+    :math:`D_i = 2\eta|N_i|` and :math:`\zeta = \eta`. The message of the base is
+    :math:`x_i = \hat x_i` plus noise. A private version overrides ``step`` and ``mechanisms``.
 
     Parameters
     ----------
@@ -123,20 +122,9 @@ class ADMMFamily(DecayingNoise):
     def objective(self, state: ADMMState, problem, penalty, centre, added: Any = None) -> Objective:
         r"""Return the augmented objective as a query of objective perturbation.
 
-        Parameters
-        ----------
-        state : ADMMState
-            State before the iteration.
-        problem
-        penalty, centre : ndarray
-            :math:`D_i` and :math:`c_i`.
-        added : ndarray, optional
-            Curvature :math:`\Phi_i` of an added term :math:`\frac{\Phi_i}2\|x\|^2`.
-
-        Returns
-        -------
-        Objective
-            Its minimisation starts at the previous minimiser.
+        ``penalty`` is :math:`D_i`, ``centre`` is :math:`c_i`, and ``added`` the curvature
+        :math:`\Phi_i` of an added term :math:`\frac{\Phi_i}2\|x\|^2`. The minimisation starts at
+        the previous minimiser.
         """
         if added is not None:
             # D/2 |x - c|^2 + Phi/2 |x|^2 is one square of weight D + Phi, up to a constant.
@@ -158,23 +146,9 @@ class ADMMFamily(DecayingNoise):
     def update_duals(
         self, state, problem, network, x, minimiser, t: int, **extra: np.ndarray
     ) -> ADMMState:
-        """Return the state after agents receive the messages and update their duals.
+        """Return the state after agents receive the messages x and update their duals.
 
-        Parameters
-        ----------
-        state : ADMMState
-            State before the iteration.
-        problem, network
-        x, minimiser : ndarray, shape (settings, runs, agents, dim)
-            Messages and minimisers of the iteration.
-        t : int
-            Iteration, counted from 1.
-        **extra : ndarray
-            New values of further arrays of the state.
-
-        Returns
-        -------
-        ADMMState
+        ``extra`` has the new values of further arrays of the state.
         """
         received = self.receive(network, x)
         # Duals are functions of messages only, and therefore as public as these.

@@ -1,11 +1,7 @@
-"""Common base of methods with full-batch gradients and Gaussian noise.
-
-This module is not an algorithm. Noise is added to the gradient of an agent, which may be clipped
-to a norm before.
-"""
+"""Common base of methods with full-batch gradients and Gaussian noise."""
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +10,7 @@ from private_consensus.privacy import gaussian_mu
 from private_consensus.privacy.mechanisms import Gaussian
 
 from ...parameters import NonNegative, Positive, StepSize
-from ..base import Algorithm, Iterates, column, origin
+from ..base import Algorithm, Iterates, column
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,8 +31,6 @@ class ClippedDescent(Algorithm):
     eta: StepSize = 0.1
     clip: Positive | None = None
     noise: NonNegative = 0.0
-
-    quantities: ClassVar = ("released",)
 
     def change(self, problem) -> Any:
         """Return the largest l2 change of an agent's gradient by a replaced record.
@@ -74,15 +68,9 @@ class ClippedDescent(Algorithm):
         """Noise scale of a step, in the unit of the messages."""
         return column(self.eta) * column(self.noise)
 
-    def start(self, problem, network, release):
-        return Iterates(origin(problem, release))
-
     def step(self, state, problem, network, release, t):
         # Without communication; methods with communication override the step.
         return Iterates(release("step", self.descent(problem, state.x)))
-
-    def observables(self, state, problem, t):
-        return {"released": state.x}
 
 
 def mu_of(budget) -> float:

@@ -1,19 +1,8 @@
-r"""Common base of the consensus ADMM methods of Gratton et al.: the outer loop.
-
-Let :math:`N_k` be agent k and its neighbours. Outer iteration m is
-
-.. math::
-    \gamma_k &\leftarrow \gamma_k + \rho \sum_{l \in N_k} (\beta_k - \beta_l) \quad (20) \\
-    F_k(\beta) &= f_k(\beta) + \beta^T\gamma_k + \rho|N_k|\,\|\beta\|^2
-      - \rho\,\beta^T\Bigl(|N_k|\beta_k + \sum_{l\in N_k}\beta_l\Bigr) \quad (7)
-
-where a version sets :math:`\beta_k` to an exact or approximate minimiser of :math:`F_k`. The
-budget applies to EVERY outer iteration; (29) is the total of the paper.
-"""
+"""Common base of the consensus ADMM methods of Gratton et al.: the outer loop."""
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,6 +24,16 @@ class ConsensusState(NamedTuple):
 class ConsensusADMM(Algorithm):
     r"""Outer loop of consensus ADMM; a version implements the primal update.
 
+    Let :math:`N_k` be agent k and its neighbours. Outer iteration m is
+
+    .. math::
+        \gamma_k &\leftarrow \gamma_k + \rho \sum_{l \in N_k} (\beta_k - \beta_l) \quad (20) \\
+        F_k(\beta) &= f_k(\beta) + \beta^T\gamma_k + \rho|N_k|\,\|\beta\|^2
+          - \rho\,\beta^T\Bigl(|N_k|\beta_k + \sum_{l\in N_k}\beta_l\Bigr) \quad (7)
+
+    where a version sets :math:`\beta_k` to an exact or approximate minimiser of :math:`F_k`. The
+    budget applies to EVERY outer iteration; (29) is the total of the paper.
+
     Parameters
     ----------
     rho : float
@@ -54,8 +53,6 @@ class ConsensusADMM(Algorithm):
     epsilon: float = 0.0
     delta: float = 0.0
 
-    quantities: ClassVar = ("released",)
-
     def calibrate(self, budget, problem, network, horizon):
         """Return a copy with the noise of (25) for the budget of ONE outer iteration."""
         check_budget(budget)
@@ -64,20 +61,7 @@ class ConsensusADMM(Algorithm):
         return self.claiming(budget, float(noise))
 
     def claiming(self, budget, noise: float):
-        r"""Return a copy with a noise and a claimed privacy guarantee.
-
-        Parameters
-        ----------
-        budget : Budget
-            Claimed privacy of one outer iteration.
-        noise : float
-            Noise :math:`\sigma_k|N_k|`.
-
-        Returns
-        -------
-        ConsensusADMM
-            Copy with these values.
-        """
+        """Return a copy with a noise and the claimed budget of one outer iteration."""
         return replace(self, noise=noise, epsilon=budget.epsilon, delta=budget.delta)
 
     def claimed_epsilon(self, delta, problem, network, horizon):
@@ -95,42 +79,22 @@ class ConsensusADMM(Algorithm):
         return ConsensusState(*2 * (origin(problem, release),))
 
     def step(self, state, problem, network, release, t):
-        """Return the state after an outer iteration: new multipliers (20), then new estimates."""
         sizes = neighbourhood_sizes(network)[..., None]
         weighted_estimate, received = sizes * state.b, state.b + network.neighbour_sum(state.b)
         rho = column(self.rho)
         dual = state.dual + rho * (weighted_estimate - received)
         curvature = 2.0 * rho * sizes
-        # (7) is f + dual'b + h/2 |b - c|^2 up to a constant, with this c.
         centre = (weighted_estimate + received) / (2.0 * sizes)
-        return ConsensusState(
-            self.primal(problem, network, curvature, dual, centre, release, t), dual
-        )
+        estimate = self.primal(problem, network, curvature, dual, centre, release, t)
+        return ConsensusState(estimate, dual)
 
     @abstractmethod
     def primal(self, problem, network, curvature, dual, centre, release, t) -> np.ndarray:
-        r"""Compute new estimates, exactly or approximately.
+        r"""Return new estimates :math:`\beta_k`, exact or approximate minimisers of (7).
 
-        They minimise :math:`f_k + \gamma_k^T\beta + \tfrac h2\|\beta - c_k\|^2`, which equals (7)
-        up to a constant.
-
-        Parameters
-        ----------
-        problem, network
-        curvature : ndarray
-            :math:`h = 2\rho|N_k|`, broadcastable to [settings, runs, agents, 1].
-        dual : ndarray, shape (settings, runs, agents, P)
-            :math:`\gamma_k`.
-        centre : ndarray, shape (settings, runs, agents, P)
-            :math:`c_k`, the mean of :math:`\beta_k` and of the mean of the neighbourhood.
-        release : function
-            Function that releases private values.
-        t
-
-        Returns
-        -------
-        ndarray, shape (settings, runs, agents, P)
-            New estimates :math:`\beta_k`.
+        Up to a constant, (7) is :math:`f_k + \gamma_k^T\beta + \tfrac h2\|\beta - c_k\|^2` with the
+        curvature :math:`h = 2\rho|N_k|`, the multipliers ``dual`` :math:`\gamma_k`, and ``centre``
+        :math:`c_k`, the mean of :math:`\beta_k` and of the mean of the neighbourhood.
         """
 
     def observables(self, state, problem, t):
@@ -151,20 +115,9 @@ def provable(change: float) -> dict[str, Any]:
 
 
 def total_epsilon(epsilon: float, delta: float, iterations: int) -> float:
-    r"""Return the total epsilon of M iterations, (29).
+    r"""Return the total epsilon :math:`\bar\epsilon` of M ``iterations``, (29).
 
     .. math:: \bar\epsilon = \epsilon\sqrt{M\ln(1/\delta)/(1.05\ln(1.25/\delta))}
-
-    Parameters
-    ----------
-    epsilon, delta
-    iterations : int
-        M.
-
-    Returns
-    -------
-    float
-        :math:`\bar\epsilon`.
     """
     ratio = np.log(1.0 / delta) / (1.05 * np.log(1.25 / delta))
     return float(epsilon * np.sqrt(iterations * ratio))

@@ -1,29 +1,4 @@
-r"""Common base of Q-DPSGD, DSGD and SDM-DSGD (Ding, 4.4 and 4.5).
-
-An agent samples records without replacement, clips their gradients to the norm K and averages them:
-
-.. math:: g_i(b) = \frac{1}{|S_i|} \sum_{\theta \in S_i}
-          \frac{\nabla\ell(b;\theta)}{\max(1, \|\nabla\ell(b;\theta)\|/K)},
-
-with noise of standard deviation :math:`\sigma K` on this mean (as published) or on the sum, which
-is then divided by :math:`|S_i|` (``noise_on``). Only noise on the sum is proportional to the
-sensitivity :math:`2K/|S_i|` of a batch of random size.
-
-Run time is simulated. An agent computes :math:`V \sim U(10, 90)` gradients per second, with V
-sampled again in every round. Sending an uncompressed vector of 16-bit numbers takes :math:`T_c`
-seconds. The observables of a round include its costs: ``seconds`` since the start of the run,
-``bits`` that one agent has broadcast, and ``saturated``, the fraction of coordinates in the
-messages of the round that were clipped to the range of the grid.
-
-:mod:`private_consensus.privacy.subsampling` has the distribution of batch sizes and the accountant
-for noisy batches.
-
-The releases cover the quantity ``released`` of a round. If noise enters the model (Q-DPSGD-1, DSGD
-with noise, SDM-DSGD), it is the model after the round, a function of the noisy gradients of all
-rounds so far. If noise enters the messages only (Q-DPSGD-2), it is the messages of the round,
-because the subsequent update has a gradient without noise. ``internal`` is the model after the
-round in both cases.
-"""
+"""Common base of Q-DPSGD, DSGD and SDM-DSGD (Ding, 4.4 and 4.5)."""
 
 import math
 from dataclasses import dataclass, fields, replace
@@ -72,6 +47,31 @@ class SGDState(NamedTuple):
 @dataclass(frozen=True, kw_only=True)
 class DecentralizedSGD(Algorithm):
     r"""Decentralized SGD with rounds of sampled, clipped and noisy gradients.
+
+    An agent samples records without replacement, clips their gradients to the norm K and averages
+    them:
+
+    .. math:: g_i(b) = \frac{1}{|S_i|} \sum_{\theta \in S_i}
+              \frac{\nabla\ell(b;\theta)}{\max(1, \|\nabla\ell(b;\theta)\|/K)},
+
+    with noise of standard deviation :math:`\sigma K` on this mean (as published) or on the sum,
+    which is then divided by :math:`|S_i|` (``noise_on``). Only noise on the sum is proportional to
+    the sensitivity :math:`2K/|S_i|` of a batch of random size.
+
+    Run time is simulated. An agent computes :math:`V \sim U(10, 90)` gradients per second, with V
+    sampled again in every round. Sending an uncompressed vector of 16-bit numbers takes :math:`T_c`
+    seconds. The observables of a round include its costs: ``seconds`` since the start of the run,
+    ``bits`` that one agent has broadcast, and ``saturated``, the fraction of coordinates in the
+    messages of the round that were clipped to the range of the grid.
+
+    :mod:`private_consensus.privacy.subsampling` has the distribution of batch sizes and the
+    accountant for noisy batches.
+
+    The releases cover the quantity ``released`` of a round. If noise enters the model (Q-DPSGD-1,
+    DSGD with noise, SDM-DSGD), it is the model after the round, a function of the noisy gradients
+    of all rounds so far. If noise enters the messages only (Q-DPSGD-2), it is the messages of the
+    round, because the subsequent update has a gradient without noise. ``internal`` is the model
+    after the round in both cases.
 
     Parameters
     ----------

@@ -1,9 +1,4 @@
-"""Common base of classifiers by the functional mechanism.
-
-This module is not an algorithm. Noise is added to the coefficients of a quadratic objective. The
-classifier is the minimiser of the noisy objective, and has no further privacy cost. There is a
-single iteration.
-"""
+"""Common base of classifiers by the functional mechanism."""
 
 import math
 from abc import abstractmethod
@@ -27,17 +22,6 @@ RIDGE = 4.0
 """Ridge in standard deviations of the noise on the diagonal (Zhang et al. 2012)."""
 
 
-class Scales(NamedTuple):
-    """Noise scales of the linear, fairness and quadratic coefficients.
-
-    The first two broadcast to [settings, runs, d], the last one to [settings, runs, d, d].
-    """
-
-    linear: np.ndarray
-    fairness: np.ndarray
-    quadratic: np.ndarray
-
-
 class ClassifierState(NamedTuple):
     """Classifiers w [settings, runs, 1, d]; repaired and dropped parts [settings, runs]."""
 
@@ -50,7 +34,9 @@ class ClassifierState(NamedTuple):
 class FunctionalMechanism(Algorithm):
     r"""Minimiser of a quadratic objective with noisy coefficients.
 
-    Noise is added to all :math:`d^2` products of two features, which are then symmetrised.
+    The classifier is a function of the noisy objective, and has no further privacy cost. There is a
+    single iteration. Noise is added to all :math:`d^2` products of two features, which are then
+    symmetrised.
 
     Parameters
     ----------
@@ -91,24 +77,16 @@ class FunctionalMechanism(Algorithm):
             object.__setattr__(self, "needs", (*type(self).needs, "mean"))
 
     def sensitivity(self, problem, fair: str) -> Sensitivity:
-        """Return the tight sensitivities of the coefficients of the objective.
-
-        Parameters
-        ----------
-        problem
-        fair : {"off", "perrec", "plus", "penal"}
-            Fairness term.
-        """
-        is_public = self.zbar == "public"
-        return problem.coefficient_change(fair, public_mean=is_public)
+        """Return the tight sensitivities of an objective with the fairness term ``fair``."""
+        return problem.coefficient_change(fair, public_mean=self.zbar == "public")
 
     def emulation(self, problem) -> float:
         """Return the factor by which the noise is multiplied to emulate more records."""
         return len(problem.labels) / self.emulated if self.emulated else 1.0
 
     @abstractmethod
-    def scales(self, problem) -> Scales:
-        """Return the noise scales of all settings."""
+    def scales(self, problem) -> dict[str, np.ndarray]:
+        """Return the noise scales of the blocks of coefficients, broadcastable to the blocks."""
 
     def fairness(self, problem) -> np.ndarray:
         """Return the exact coefficients of the fairness term, [runs, d]."""
@@ -126,13 +104,9 @@ class FunctionalMechanism(Algorithm):
     def step(self, state, problem, network, release, t):
         matrix, linear, covariance = self.perturbed(problem, release)
         # Noise may make the matrix indefinite; a ridge of four deviations makes this rare.
-        diagonal = np.diagonal(self.scales(problem).quadratic, axis1=-2, axis2=-1)
-        solution = quadratics.minimise(
-            matrix,
-            linear,
-            covariance,
-            ridge=RIDGE * UNIT_DEVIATIONS[self.mechanism] * diagonal,
-        )
+        diagonal = np.diagonal(self.scales(problem)["quadratic"], axis1=-2, axis2=-1)
+        ridge = RIDGE * UNIT_DEVIATIONS[self.mechanism] * diagonal
+        solution = quadratics.minimise(matrix, linear, covariance, ridge=ridge)
         return ClassifierState(solution.w[..., None, :], solution.repaired, solution.dropped)
 
     def observables(self, state, problem, t):
@@ -144,49 +118,12 @@ def column_of_settings(value) -> np.ndarray:
     return np.reshape(value, (-1, 1, 1))
 
 
-def by_columns(
-    selected_scale, remaining_scale, selected: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the noise scales of coefficients that do or do not involve a selected column.
-
-    Parameters
-    ----------
-    selected_scale : float or ndarray, shape (settings,)
-        Scale of coefficients that involve a selected column.
-    remaining_scale : float or ndarray, shape (settings,)
-        Scale of all other coefficients.
-    selected : ndarray of bool, shape (d,)
-        Selected columns.
-
-    Returns
-    -------
-    ndarray, shape (settings, 1, d)
-        Scales of linear coefficients.
-    ndarray, shape (settings, 1, d, d)
-        Scales of quadratic coefficients.
-    """
-    scales = selected_scale, remaining_scale
-    selected_scale, remaining_scale = map(column_of_settings, scales)
-    linear = np.where(selected, selected_scale, remaining_scale)
-    either = selected[:, None] | selected[None, :]
-    return linear, np.where(either, selected_scale[..., None], remaining_scale[..., None])
-
-
 def paper_sensitivity(norm: str, dim: int, *, fair: bool) -> float:
-    r"""Return the published sensitivity of the coefficients, by Lemmas 21 to 24.
+    r"""Return the published sensitivity of the coefficients of d = ``dim`` features.
 
     Without and with a fairness term, it is :math:`d^2/4 + d` and :math:`d^2/4 + 3d` in l1 (Lemmas
     21 and 22), and :math:`\sqrt{d^2/16 + d}` and :math:`\sqrt{d^2/16 + 9d}` in l2 (Lemmas 23 and
     24).
-
-    Parameters
-    ----------
-    norm : {"l1", "l2"}
-        Norm of the change.
-    dim : int
-        Number of features d.
-    fair : bool
-        Whether the objective has a fairness term.
     """
     if norm == "l1":
         return dim**2 / 4 + (3 if fair else 1) * dim

@@ -1,10 +1,6 @@
-r"""Common base of methods that mix messages, take a gradient step and add noise.
+"""Common base of methods that mix messages, take a gradient step and add noise."""
 
-This module is not an algorithm. An iteration is :math:`x_i \leftarrow A_i - \eta_t g_i + \Delta_i`,
-with an average :math:`A_i` of messages, a gradient :math:`g_i`, noise :math:`\Delta_i` and
-geometric step sizes :math:`\eta_t = c\,q^t`.
-"""
-
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -15,15 +11,21 @@ from ..base import NOTHING, DecayingNoise, column, normal_start, per_iteration
 
 
 class GradientStepsState(NamedTuple):
-    """Messages x [settings, runs, agents, dim]; accumulated loss [settings, runs, agents]."""
+    """Messages x [settings, runs, agents, dim]; accumulated loss [settings, runs, agents].
+
+    ``extra`` has further arrays of a version.
+    """
 
     x: np.ndarray
     total_loss: np.ndarray
+    extra: Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True, kw_only=True)
 class GradientSteps(DecayingNoise):
     r"""Decentralized gradient descent: :math:`x_i \leftarrow A_i - \eta_t g_i + \Delta_i`.
+
+    :math:`A_i` is an average of messages, :math:`g_i` a gradient, and :math:`\Delta_i` noise.
 
     Parameters
     ----------
@@ -48,7 +50,14 @@ class GradientSteps(DecayingNoise):
 
     def start(self, problem, network, release):
         x = normal_start(problem, release, self.init_std)
-        return GradientStepsState(x, np.zeros(x.shape[:-1]))
+        return GradientStepsState(x, np.zeros(x.shape[:-1]), {})
+
+    def after(self, state, problem, network, x, t: int, **extra: np.ndarray) -> GradientStepsState:
+        """Return the state with new messages x, new ``extra`` and the loss of iteration t added."""
+        total = state.total_loss
+        if self.noisy:
+            total = total + self.loss_by_formula(problem, network, t)[..., 0]
+        return GradientStepsState(x, total, {**state.extra, **extra})
 
     def observables(self, state, problem, t):
         if not self.noisy:
@@ -56,21 +65,10 @@ class GradientSteps(DecayingNoise):
         return {"released": state.x, "worst_case": state.total_loss.mean(-1)}
 
     def loss_by_formula(self, problem, network, t: int) -> np.ndarray:
-        r"""Return the published loss of iteration t, :math:`\eta_t\beta_t\mathcal B_\infty`.
+        r"""Return the published loss :math:`\eta_t\beta_t\mathcal B_\infty`, equal for all agents.
 
-        The shape is [settings, 1, 1, 1], since it is the same for all agents.
+        The shape is [settings, 1, 1, 1].
         """
         return np.reshape(
             self.step_size(t) * problem.published_change / self.scale(t), (-1, 1, 1, 1)
         )
-
-    def accumulated_loss(self, state, problem, network, t: int) -> np.ndarray:
-        """Return the accumulated loss by the formula after iteration t; unchanged without noise."""
-        if not self.noisy:
-            return state.total_loss
-        return state.total_loss + self.loss_by_formula(problem, network, t)[..., 0]
-
-
-def uniform_mean(network, x: np.ndarray) -> np.ndarray:
-    """Return the mean over each agent and its neighbours."""
-    return (x + network.neighbour_sum(x)) / (network.degrees[..., None] + 1.0)

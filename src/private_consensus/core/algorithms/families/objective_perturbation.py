@@ -1,9 +1,4 @@
-"""Common base of ADMM with noise in the linear term of the local objective: DVP, M-ADMM, R-ADMM.
-
-The privacy loss of an iteration is the change of the gradient by one record over the scale of
-the noise, plus a term for the Jacobian of the map from the noise to the minimiser. The methods
-differ in the position and the scale of the noise, and in the iterations that use private data.
-"""
+"""Common base of ADMM with noise in the linear term of the local objective: DVP, M-ADMM, R-ADMM."""
 
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
@@ -23,9 +18,10 @@ from .admm import ADMMFamily
 class ObjectivePerturbed(ADMMFamily):
     r"""ADMM that releases exact minimisers of objectives with noise in their linear term.
 
-    A minimiser determines the noise. On neighbouring data sets, the noises that lead to the same
-    minimiser differ by the change of the gradient, and the Jacobians differ. The privacy loss of
-    an iteration is
+    The methods differ in the position and the scale of the noise, and in the iterations that use
+    private data. A minimiser determines the noise. On neighbouring data sets, the noises that lead
+    to the same minimiser differ by the change of the gradient, and the Jacobians differ. The
+    privacy loss of an iteration is
 
     .. math:: \frac{\Delta}{s} + J, \qquad J = 2.8\kappa \ \text{or}\ \ln(1+\kappa),
         \quad \kappa = \frac{w c_1}{\mu + D_i}
@@ -145,27 +141,10 @@ class ObjectivePerturbed(ADMMFamily):
 
 
 def jacobian_loss(problem, penalty: Any, form: str, ridge: Any = 0.0) -> Any:
-    r"""Return the Jacobian term J of the privacy loss of an iteration.
+    r"""Return the Jacobian term J of an iteration, with the shape of the penalty :math:`D_i`.
 
-    Parameters
-    ----------
-    problem
-    penalty : float or ndarray
-        :math:`D_i`.
-    form : {"paper", "tight"}
-        :math:`2.8\kappa` or :math:`\ln(1+\kappa)`, times the rank of a record's Hessian.
-    ridge : float or ndarray
-        Curvature in addition to that of the problem.
-
-    Returns
-    -------
-    float or ndarray
-        J, with the shape of the penalty.
-
-    Raises
-    ------
-    InvalidInput
-        For ``paper``, if :math:`\kappa > 1/2`.
+    ``form`` is that of :class:`ObjectivePerturbed`, and ``ridge`` the curvature in addition to that
+    of the problem. The form ``paper`` refuses :math:`\kappa > 1/2`.
     """
     kappa = problem.record_curvature / (problem.least_convexity + ridge + penalty)
     if form == "tight":

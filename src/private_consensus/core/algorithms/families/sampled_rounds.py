@@ -1,19 +1,4 @@
-r"""Rounds of Q-DPSGD, DSGD and SDM-DSGD, with array operations or in compiled code.
-
-With the mean gradient :math:`g_i(b)` of a batch and its noise :math:`\zeta_i`
-(:mod:`.decentralized_sgd`), a round is
-
-.. math::
-    z_i &= x_i, \quad Q(x_i) \quad\text{or}\quad Q(x_i) + \text{noise}, \qquad
-        b_i = x_i \quad\text{or}\quad z_i \\
-    y_i &= (1-e+e w_{ii})\,b_i + e\sum_{j\ne i} w_{ij} z_j - s\,(g_i(b_i) + \zeta_i) \\
-    x_i &\leftarrow x_i + S(\theta(y_i - x_i)), \qquad
-        S(d)_k = \begin{cases} d_k/c & \text{with probability } c \\ 0 & \text{else}\end{cases}
-
-with rounding Q to a grid (:mod:`...quantization`). An algorithm states the coefficients of its
-round (:class:`Round`). The plain step takes 12 times as long as :func:`.compiled_step`, which
-updates models in place: an observer that stores arrays passed to ``observe`` has to copy them.
-"""
+"""Rounds of Q-DPSGD, DSGD and SDM-DSGD, with array operations or in compiled code."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -49,7 +34,22 @@ class Round(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class SampledRounds(DecentralizedSGD):
-    """Decentralized SGD whose round has the form of this module."""
+    r"""Decentralized SGD whose round has the form of this module.
+
+    With the mean gradient :math:`g_i(b)` of a batch and its noise :math:`\zeta_i`
+    (:mod:`.decentralized_sgd`), a round is
+
+    .. math::
+        z_i &= x_i, \quad Q(x_i) \quad\text{or}\quad Q(x_i) + \text{noise}, \qquad
+            b_i = x_i \quad\text{or}\quad z_i \\
+        y_i &= (1-e+e w_{ii})\,b_i + e\sum_{j\ne i} w_{ij} z_j - s\,(g_i(b_i) + \zeta_i) \\
+        x_i &\leftarrow x_i + S(\theta(y_i - x_i)), \qquad
+            S(d)_k = \begin{cases} d_k/c & \text{with probability } c \\ 0 & \text{else}\end{cases}
+
+    with rounding Q to a grid (:mod:`...quantization`). An algorithm states the coefficients of its
+    round (:class:`Round`). The plain step takes 12 times as long as :func:`.compiled_step`, which
+    updates models in place: an observer that stores arrays passed to ``observe`` has to copy them.
+    """
 
     @abstractmethod
     def coefficients(self, horizon: np.ndarray) -> Round:
