@@ -391,8 +391,8 @@ def test_selected_noise_applies_to_all_coefficients_of_the_selected_attributes(p
     for selected, k in (("age", 1), ("work", 2), ("age+work", 3), ("", 0)):
         algorithm = FairClassification(selected=selected, noise_selected=5.0, noise_rest=1.0)
         scales = algorithm.scales(problem)
-        assert (scales.linear == 5).sum() == k
-        assert (scales.quadratic == 5).sum() == k * (2 * DIM - 1) - k * (k - 1)
+        assert (scales["linear"] == 5).sum() == k
+        assert (scales["quadratic"] == 5).sum() == k * (2 * DIM - 1) - k * (k - 1)
 
 
 @pytest.mark.parametrize("split", [0.1, 0.5, 1.0, 10.0])

@@ -148,7 +148,7 @@ class ADMMFamily(DecayingNoise):
     ) -> ADMMState:
         """Return the state after agents receive the messages x and update their duals.
 
-        ``extra`` has the new values of further arrays of the state.
+        ``minimiser`` has the minimisers before the noise, and ``extra`` further new arrays.
         """
         received = self.receive(network, x)
         # Duals are functions of messages only, and therefore as public as these.
