@@ -52,6 +52,7 @@ _SMALLEST, _GREATEST = np.float32(-87.0), np.float32(88.0)
 _PER_LN2 = np.float32(1.4426950408889634)
 _LN2_HIGH, _LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
 _PADDING_SHIFT = np.float32(1e30)
+_CLASS_MASK = (np.arange(LANES) < CLASSES).astype(np.float32)
 _ROUND, _MANTISSA = np.float32(12582912.0), np.int32(23)
 _E2, _E3, _E4, _E5, _E6, _E7 = (np.float32(1.0 / k) for k in (2.0, 6.0, 24.0, 120.0, 720.0, 5040.0))
 
@@ -74,7 +75,7 @@ class Shape(NamedTuple):
 
 
 class _BackpropagationScratch(NamedTuple):
-    """Scratch arrays for the records of one agent.
+    """Scratch arrays for the records of one batch.
 
     Attributes
     ----------
@@ -83,7 +84,7 @@ class _BackpropagationScratch(NamedTuple):
         transposed second matrix.
     starts, bits, row_starts : ndarray of int64
         Offsets of the records' inputs and bit masks, and of their rows in ``h``.
-    unit_indices, input_indices : ndarray of int64
+    units, nonzero_inputs : ndarray of int64
         Indices of the hidden units, and of the inputs that are not 0 in some record.
     """
 
@@ -94,8 +95,8 @@ class _BackpropagationScratch(NamedTuple):
     starts: np.ndarray
     bits: np.ndarray
     row_starts: np.ndarray
-    unit_indices: np.ndarray
-    input_indices: np.ndarray
+    units: np.ndarray
+    nonzero_inputs: np.ndarray
 
 
 def records(features: np.ndarray) -> PackedRecords:
@@ -131,76 +132,94 @@ def _sigmoid(v):
 
 
 @inlined
-def _added(sums, w, a, b, c, d):
-    return sums[0] + w * a, sums[1] + w * b, sums[2] + w * c, sums[3] + w * d
-
-
-@inlined
-def _nonzero_in_any(nonzero, at, j):
-    """Return the bit mask of inputs of word j that are not 0 in at least one of four records."""
-    return nonzero[at[0] + j] | nonzero[at[1] + j] | nonzero[at[2] + j] | nonzero[at[3] + j]
-
-
-@inlined
-def _inputs_of_four(features, starts, k):
+def _added(sums, vector, b, at, bases):
+    """Add a vector times ``b[at + bases[i]]`` to the i-th of four sums."""
     return (
-        load_everywhere(features, starts[0] + k),
-        load_everywhere(features, starts[1] + k),
-        load_everywhere(features, starts[2] + k),
-        load_everywhere(features, starts[3] + k),
+        sums[0] + vector * load_everywhere(b, at + bases[0]),
+        sums[1] + vector * load_everywhere(b, at + bases[1]),
+        sums[2] + vector * load_everywhere(b, at + bases[2]),
+        sums[3] + vector * load_everywhere(b, at + bases[3]),
+    )
+
+
+@inlined
+def _four(values, first, last):
+    """Return four values from index ``first`` on; that of index ``last`` may repeat."""
+    return (
+        values[first],
+        values[min(first + 1, last)],
+        values[min(first + 2, last)],
+        values[min(first + 3, last)],
     )
 
 
 @uncounted
-def _first_layer(x, first, records, starts, bits, shape, c, h, row):
-    """Compute the hidden units from c on, as many as a vector has lanes, of four records."""
-    zero = everywhere(_ZERO)
-    sums = (zero, zero, zero, zero)
-    for j in range(shape.words):
-        word = _nonzero_in_any(records.nonzero, bits, j)
+def _nonzero_inputs(nonzero, bits, words, indices):
+    """List the inputs that are not 0 in at least one of some records; return their number."""
+    count = 0
+    for j in range(words):
+        word = _NO_BITS
+        for start in bits:
+            word |= nonzero[start + j]
         while word != _NO_BITS:
-            k = WORD * j + lowest_bit(word)
+            indices[count] = WORD * j + lowest_bit(word)
             word &= word - _LOW_BIT
-            weights = load(x, first + k * shape.hidden + c)
-            sums = _added(sums, weights, *_inputs_of_four(records.features, starts, k))
-    _activate(x, first, shape, c, sums, h, row)
-
-
-@inlined
-def _activate(x, first, shape, c, sums, h, row):
-    remaining = shape.hidden - c
-    bias = load_first(x, first + shape.inputs * shape.hidden + c, remaining)
-    store_first(h, row * shape.padded + c, remaining, _sigmoid(sums[0] + bias))
-    store_first(h, (row + 1) * shape.padded + c, remaining, _sigmoid(sums[1] + bias))
-    store_first(h, (row + 2) * shape.padded + c, remaining, _sigmoid(sums[2] + bias))
-    store_first(h, (row + 3) * shape.padded + c, remaining, _sigmoid(sums[3] + bias))
+            count += 1
+    return count
 
 
 @uncounted
-def _second_layer(x, second_begin, shape, h, row, outputs):
+def _first_layer(x, begin, records, starts, bits, shape, h, row):
+    """Compute the hidden units of four records, and skip inputs that are 0 in all four."""
+    zero, nonzero = everywhere(_ZERO), records.nonzero
+    for c in range(0, shape.hidden, LANES):
+        sums = zero, zero, zero, zero
+        for j in range(shape.words):
+            word = nonzero[bits[0] + j] | nonzero[bits[1] + j]
+            word |= nonzero[bits[2] + j] | nonzero[bits[3] + j]
+            while word != _NO_BITS:
+                k = WORD * j + lowest_bit(word)
+                word &= word - _LOW_BIT
+                weights = load(x, begin + k * shape.hidden + c)
+                sums = _added(sums, weights, records.features, k, starts)
+        remaining = shape.hidden - c
+        bias = load_first(x, begin + shape.inputs * shape.hidden + c, remaining)
+        for i in range(GROUP):
+            store_first(h, (row + i) * shape.padded + c, remaining, _sigmoid(sums[i] + bias))
+
+
+@uncounted
+def _second_layer(x, begin, shape, h, starts, row, outputs):
     """Compute the outputs of four records."""
-    bias = load_first(x, second_begin + shape.hidden * CLASSES, CLASSES)
-    p = (bias, bias, bias, bias)
+    bias = load_first(x, begin + shape.hidden * CLASSES, CLASSES)
+    sums = bias, bias, bias, bias
     for k in range(shape.hidden):
-        at = row * shape.padded + k
-        p = _added(
-            p,
-            load_first(x, second_begin + k * CLASSES, CLASSES),
-            load_everywhere(h, at),
-            load_everywhere(h, at + shape.padded),
-            load_everywhere(h, at + 2 * shape.padded),
-            load_everywhere(h, at + 3 * shape.padded),
-        )
-    store(outputs, row * LANES, p[0])
-    store(outputs, (row + 1) * LANES, p[1])
-    store(outputs, (row + 2) * LANES, p[2])
-    store(outputs, (row + 3) * LANES, p[3])
+        sums = _added(sums, load(x, begin + k * CLASSES), h, k, starts)
+    for i in range(GROUP):
+        store(outputs, (row + i) * LANES, sums[i])
 
 
 @uncounted
-def _output_derivatives(back, row, label, softmax, all_ones):
+def _forward(x, begin, records, rows, size, shape, scratch):
+    """Compute the hidden units and, in ``back2``, the outputs of a model for a batch of records."""
+    starts, bits, row_starts = scratch.starts, scratch.bits, scratch.row_starts
+    for r in range(0, size, GROUP):
+        for i in range(r, r + GROUP):
+            record = rows[min(i, size - 1)]
+            starts[i], bits[i] = record * shape.inputs, record * shape.words
+            row_starts[i] = i * shape.padded
+        four_starts, four_bits = _four(starts, r, r + 3), _four(bits, r, r + 3)
+        _first_layer(x, begin, records, four_starts, four_bits, shape, scratch.h, r)
+        second_begin = begin + (shape.inputs + 1) * shape.hidden
+        _second_layer(
+            x, second_begin, shape, scratch.h, _four(row_starts, r, r + 3), r, scratch.back2
+        )
+
+
+@uncounted
+def _output_derivatives(back, row, label, softmax):
     """Replace the outputs of a record by the derivatives of its loss."""
-    o, class_mask = load(back, row * LANES), load_first(all_ones, 0, CLASSES)
+    o, class_mask = load(back, row * LANES), load(_CLASS_MASK, 0)
     if softmax:
         # Padding lanes are far below all classes.
         o = o + (class_mask - _ONE) * _PADDING_SHIFT
@@ -234,46 +253,21 @@ def _clip(h, back1, back2, transposed, shape, row, length, size, clip):
         store(back1, c, load(back1, c) * scale)
 
 
-@inlined
-def _four_rows(values, first, count):
-    """Return four values from index ``first`` on; the last of ``count`` values may repeat."""
-    last = count - 1
-    return (
-        values[first],
-        values[min(first + 1, last)],
-        values[min(first + 2, last)],
-        values[min(first + 3, last)],
-    )
-
-
-@inlined
-def _store_four(out, at, count, sums, indices, width):
-    store_first(out, at + indices[0] * width, count, sums[0])
-    store_first(out, at + indices[1] * width, count, sums[1])
-    store_first(out, at + indices[2] * width, count, sums[2])
-    store_first(out, at + indices[3] * width, count, sums[3])
-
-
 @uncounted
 def _outer_products(v, starts, size, back, stride, indices, count, width, out, begin):
     """Sum the outer products of selected columns of ``v`` and rows of ``back``.
 
     Row r of ``v`` begins at ``starts[r]``. The result is written to the rows listed in ``indices``.
     """
-    zero = everywhere(_ZERO)
     for first in range(0, count, GROUP):
-        k = _four_rows(indices, first, count)
+        k = _four(indices, first, count - 1)
         for c in range(0, width, LANES):
-            sums = (zero, zero, zero, zero)
+            zero = everywhere(_ZERO)
+            sums = zero, zero, zero, zero
             for r in range(size):
-                entries = (
-                    load_everywhere(v, starts[r] + k[0]),
-                    load_everywhere(v, starts[r] + k[1]),
-                    load_everywhere(v, starts[r] + k[2]),
-                    load_everywhere(v, starts[r] + k[3]),
-                )
-                sums = _added(sums, load(back, r * stride + c), *entries)
-            _store_four(out, begin + c, width - c, sums, k, width)
+                sums = _added(sums, load(back, r * stride + c), v, starts[r], k)
+            for i in range(GROUP):
+                store_first(out, begin + k[i] * width + c, width - c, sums[i])
 
 
 @uncounted
@@ -286,58 +280,33 @@ def _sum_rows(back, size, stride, width, out, begin):
         store_first(out, begin + c, width - c, total)
 
 
-@inlined
-def _scaled(four, factor):
-    return four[0] * factor, four[1] * factor, four[2] * factor, four[3] * factor
-
-
-@inlined
-def _four_starts(starts, row):
-    return starts[row], starts[row + 1], starts[row + 2], starts[row + 3]
-
-
 @uncounted
-def _backpropagate(
-    x, begin, records, labels, rows, size, clip, softmax, shape, scratch, all_ones, out
-):
+def _backpropagate(x, begin, records, labels, rows, size, clip, softmax, shape, scratch, out):
     """Compute the gradient of the agent whose model begins at ``begin``."""
-    h, back1, back2, transposed, starts, bits, row_starts, unit_indices, input_indices = scratch
+    h, back1, back2, transposed, starts, bits, row_starts, units, nonzero_inputs = scratch
     hidden, padded, words = shape.hidden, shape.padded, shape.words
     end = shape.inputs * hidden
     second_begin = begin + end + hidden
     for k in range(hidden):
         for c in range(CLASSES):
             transposed[c * padded + k] = x[second_begin + k * CLASSES + c]
-    padded_size = (size + GROUP - 1) // GROUP * GROUP
-    for r in range(padded_size):
-        starts[r] = rows[min(r, size - 1)] * shape.inputs
-        bits[r] = rows[min(r, size - 1)] * words
-        row_starts[r] = r * padded
-    for r in range(0, padded_size, GROUP):
-        for c in range(0, hidden, LANES):
-            record_starts, bit_starts = _four_starts(starts, r), _four_starts(bits, r)
-            _first_layer(x, begin, records, record_starts, bit_starts, shape, c, h, r)
-        _second_layer(x, second_begin, shape, h, r, back2)
+    _forward(x, begin, records, rows, size, shape, scratch)
     for r in range(size):
-        _output_derivatives(back2, r, labels[rows[r]], softmax, all_ones)
+        _output_derivatives(back2, r, labels[rows[r]], softmax)
         length = records.lengths[rows[r]]
         _clip(h, back1, back2, transposed, shape, r, length, size, clip)
     out[:end] = _ZERO
-    count = _nonzero_inputs(records.nonzero, bits[:size], words, input_indices)
+    count = _nonzero_inputs(records.nonzero, bits[:size], words, nonzero_inputs)
     _outer_products(
-        records.features, starts, size, back1, padded, input_indices, count, hidden, out, 0
+        records.features, starts, size, back1, padded, nonzero_inputs, count, hidden, out, 0
     )
     _sum_rows(back1, size, padded, hidden, out, end)
-    _outer_products(
-        h, row_starts, size, back2, LANES, unit_indices, hidden, CLASSES, out, end + hidden
-    )
+    _outer_products(h, row_starts, size, back2, LANES, units, hidden, CLASSES, out, end + hidden)
     _sum_rows(back2, size, LANES, CLASSES, out, end + hidden + hidden * CLASSES)
 
 
 @uncounted
-def _backpropagate_all(
-    x, first, records, labels, rows, sizes, clips, softmax, shape, scratch, all_ones, out
-):
+def _backpropagate_all(x, first, records, labels, rows, sizes, clips, softmax, shape, scratch, out):
     """Compute the gradients of all agents, one agent after the other for all settings."""
     settings, agents = sizes.shape
     dim = x.shape[1]
@@ -348,51 +317,21 @@ def _backpropagate_all(
             if sizes[s, i] > 0:
                 _backpropagate(
                     models, (first[s] + i) * dim, records, labels, rows[i], sizes[s, i], clips[s],
-                    softmax, shape, scratch, all_ones, gradient,
+                    softmax, shape, scratch, gradient,
                 )  # fmt: skip
             else:
                 gradient[:] = _ZERO
 
 
-@inlined
-def copy(source, target):
-    """Copy the row ``source`` to ``target``, which may be longer and does not overlap it."""
-    for c in range(source.size):
-        target[c] = source[c]
-
-
 @uncounted
-def _nonzero_inputs(nonzero, bits, words, indices):
-    """List the inputs that are not 0 in some record of a batch; return their number."""
-    count = 0
-    for j in range(words):
-        word = _NO_BITS
-        for start in bits:
-            word |= nonzero[start + j]
-        while word != _NO_BITS:
-            indices[count] = WORD * j + lowest_bit(word)
-            word &= word - _LOW_BIT
-            count += 1
-    return count
-
-
-@uncounted
-def _outputs(x, records, rows, shape, h, four_outputs, out):
+def _outputs(x, records, rows, shape, scratch, out):
     models, _, count = out.shape
     dim = x.size // models
     for m in range(models):
-        begin = m * dim
-        second_begin = begin + shape.inputs * shape.hidden + shape.hidden
-        for r in range(0, count, GROUP):
-            four_rows = _four_rows(rows, r, count)
-            starts = _scaled(four_rows, shape.inputs)
-            bits = _scaled(four_rows, shape.words)
-            for c in range(0, shape.hidden, LANES):
-                _first_layer(x, begin, records, starts, bits, shape, c, h, 0)
-            _second_layer(x, second_begin, shape, h, 0, four_outputs)
-            for k in range(min(GROUP, count - r)):
-                for c in range(CLASSES):
-                    out[m, c, r + k] = four_outputs[k * LANES + c]
+        _forward(x, m * dim, records, rows, count, shape, scratch)
+        for r in range(count):
+            for c in range(CLASSES):
+                out[m, c, r] = scratch.back2[r * LANES + c]
 
 
 def outputs(x: np.ndarray, records: PackedRecords, rows: np.ndarray, hidden: int) -> np.ndarray:
@@ -401,9 +340,8 @@ def outputs(x: np.ndarray, records: PackedRecords, rows: np.ndarray, hidden: int
     _require_parameters(x, shape)
     _require_indices("rows", rows, records.lengths.size)
     out = np.empty((len(x), CLASSES, len(rows)), np.float32)
-    h, four_outputs = aligned(GROUP * shape.padded), aligned(GROUP * LANES)
-    rows = np.require(rows, np.int64, "C")
-    _outputs(np.ascontiguousarray(x).reshape(-1), records, rows, shape, h, four_outputs, out)
+    rows, scratch = np.require(rows, np.int64, "C"), _scratch(len(rows) + GROUP, shape)
+    _outputs(np.ascontiguousarray(x).reshape(-1), records, rows, shape, scratch, out)
     return out
 
 
@@ -453,9 +391,7 @@ def clipped_gradients(
     # Rows beyond a batch are not read.
     _require_indices("rows", rows[np.arange(widest) < sizes.max(0)[:, None]], records.lengths.size)
     scratch = _scratch(widest + GROUP, shape)
-    _backpropagate_all(
-        x, first, records, labels, rows, sizes, clips, softmax, shape, scratch, _ONES, out
-    )
+    _backpropagate_all(x, first, records, labels, rows, sizes, clips, softmax, shape, scratch, out)
 
 
 # Compiled code accesses memory without bounds checks; algorithms choose models, rows and sizes.
@@ -485,6 +421,3 @@ def _scratch(rows: int, shape: Shape) -> _BackpropagationScratch:
     offsets, units = np.empty((3, rows), np.int64), np.arange(shape.hidden)
     inputs = np.empty(shape.inputs, np.int64)
     return _BackpropagationScratch(h, back1, back2, transposed, *offsets, units, inputs)
-
-
-_ONES = np.ones(LANES, np.float32)

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .backpropagation import copy
 from .compiling import uncounted
 from .normals import fill_normals, fill_uniforms, fill_words
 from .rows import (
@@ -280,7 +279,8 @@ def _descend(x, base, mixed, gradients, noise, steps):
         is_finite &= descend_row(
             base[i], mixed[i], gradients[i], noise[i], steps.keep[i], steps.step, steps.scale[i]
         )
-        copy(mixed[i], x[i])
+        for k in range(x.shape[1]):
+            x[i, k] = mixed[i, k]
     return is_finite
 
 
