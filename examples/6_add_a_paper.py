@@ -35,11 +35,11 @@ claims:
     claim: Exact accounting has the smaller error.
     location: this example
     figure: mine_fig1
-    primary_variant: exact
     because: an ordering; no tolerance
-    test: {kind: below, x: epsilon, measure: released.normalised_error}
-    series: {method: gradient_descent.exact}
-    against: gradient_descent.literal
+    test: {
+      kind: below, x: epsilon, method: gradient_descent.exact, measure: released.normalised_error,
+      against: gradient_descent.literal
+    }
 """
 
 configuration = Path(sys.argv[0]).with_name("mine.yaml").read_text()

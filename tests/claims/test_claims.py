@@ -477,7 +477,7 @@ def test_claims_select_the_rows_of_their_series_in_any_order(seed):
     series_one, series_two = series("one"), series("two")
     tests = [Test(kind="below", series=series_one, against=series_two, x="x")]
     fields = {"claim": "", "location": "here", "figure": "f", "because": "w"}
-    claim = Claim(variants={"v": {"tests": tests}}, primary_variant="v", **fields)
+    claim = Claim(variants={"v": {"tests": tests}}, **fields)
     level, rising = measurements("one", LEVEL), measurements("two", RISING)
     strange = [
         level.with_columns(pl.lit("other").alias(column), value=pl.lit(100.0))
@@ -500,7 +500,7 @@ def test_claims_select_the_rows_of_their_series_in_any_order(seed):
 def test_reduced_experiments_are_undecided_and_report_their_numbers():
     tests = [Test(kind="falls", series=series(), x="x")]
     claim = Claim(
-        claim="falls", location="here", figure="f", because="wording", primary_variant="one",
+        claim="falls", location="here", figure="f", because="wording",
         variants={"one": {"tests": tests}},
     )  # fmt: skip
     frame = measurements("one", FALLING)
@@ -518,7 +518,6 @@ def test_no_reading_of_a_sentence_that_cannot_be_tested_has_a_verdict_or_a_p_val
     tests = [Test(kind="falls", series=series(), x="x")]
     variants = {name: {"tests": tests} for name in ("one", "two")}
     claim = Claim(claim="falls", location="here", figure="f", because="wording", untestable="why",
-                  primary_variant="one",
                   variants={**variants, "other": {"tests": tests, "claim": "sinks"}})  # fmt: skip
     table = judge_all({"c": claim}, measurements("one", FALLING), NO_PRIVACY, paper="p")
     assert table["verdict"].to_list() == [UNTESTABLE, UNTESTABLE, HELD]
@@ -540,7 +539,7 @@ def test_the_verdict_follows_from_the_published_elements(quantifier, rule, insid
     """Each line of the table has an interval and the region in which the claim is true."""
     test = Test(kind="level", series=series(), x="x", at_most=2.0, quantifier=quantifier)
     means = [1.0 if is_inside else 3.0 for is_inside in inside]
-    claim = Claim(claim="low", location="here", figure="f", because="wording", primary_variant="v",
+    claim = Claim(claim="low", location="here", figure="f", because="wording",
                   variants={"v": {"tests": [test]}})  # fmt: skip
     table = judge_all({"c": claim}, measurements("one", means), NO_PRIVACY, paper="p")
     [row] = table.to_dicts()

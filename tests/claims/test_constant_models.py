@@ -46,7 +46,7 @@ def test_points_at_or_below_the_accuracy_of_the_majority_class_are_named():
     assert no_better([test, test], runs) == expected  # each point once
     claim = Claim(
         claim="less", location="here", figure="f", because="an order", caveat="weak",
-        primary_variant="v", variants={"v": {"tests": [test]}, "w": {"tests": [test]}},
+        variants={"v": {"tests": [test]}, "w": {"tests": [test]}},
     )  # fmt: skip
     privacy = pl.DataFrame({"experiment": ["e"], "source": ["made"]})
     table = judge_all({"c": claim}, runs, privacy, paper="p")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from private_consensus.common.errors import Refused
 from private_consensus.common.fields import (
@@ -38,19 +38,7 @@ EXPECTED = {
     "method": "algorithm.variant", "variant": "algorithm.variant", "measure": "quantity.metric",
 }  # fmt: skip
 """Required keys of a series, and their valid values."""
-ONLY_VARIANT = "resolved"
-"""Name of the variant of a claim without ``variants``."""
-
 Quantifier = Literal["each", "universal", "most", "some"]
-
-MAX_WORDS = 40
-"""Largest number of words of a quotation."""
-
-
-def _short(quotation: str) -> str:
-    if len(quotation.split()) > MAX_WORDS:
-        raise ValueError(f"expected at most {MAX_WORDS} words")
-    return quotation
 
 
 class Series(FileEntry):
@@ -220,16 +208,13 @@ class TestedVariant(FileEntry):
 
 
 class Claim(FileEntry):
-    """Claim of a paper, and its tests in each variant.
-
-    The keys ``series`` and ``against`` belong to ``test``.
-    """
+    """Claim of a paper, and its tests in each variant."""
 
     claim: str
     """Claim of the paper, paraphrased in one sentence."""
     location: str
     """Page or section of the paper that states the claim, with its theorem or figure."""
-    quotation: Annotated[str, AfterValidator(_short)] = ""
+    quotation: str = ""
     """Sentence of the paper, verbatim, with at most 40 words; " ... " marks omitted words. Without
     a quotation, the claim is an addition of this project. No total counts it, and none counts the
     claims of papers without a number."""
@@ -253,32 +238,31 @@ class Claim(FileEntry):
     """Data, budget, network and iterations of the primary variant; derived from the plan."""
     differences: str = ""
     """Parameters without a test at the value of the paper; derived from the plan."""
-    primary_variant: str = ""
-    """Variant whose result is the verdict of the claim; default: the first variant."""
-    test: Test | None = Field(default=None, exclude=True)
+    test: Test = Field(default=Test(), exclude=True)
     """Keys that all tests of the claim share. Without `tests`, it is the only test of the claim."""
     tests: Annotated[list[Test], Field(min_length=1)] = Field(default=[Test()], exclude=True)
     """Tests of the claim, each with the keys in which it differs from `test`."""
-    variants: dict[str, TestedVariant] = {}
-    """Variants of the test by name, each with the keys that it changes."""
+    variants: Annotated[dict[str, TestedVariant], Field(min_length=1)] = {
+        "resolved": TestedVariant()
+    }
+    """Variants of the test by name, each with the keys that it changes. The verdict on the first
+    one, the primary variant, is that of the claim."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _nest(cls, content):
-        return nested(content, "test", {"series", "against"})
+    @property
+    def primary_variant(self) -> str:
+        """Name of the variant whose verdict is that of the claim."""
+        return next(iter(self.variants))
 
     def complete(self, key_path: str) -> Claim:
         """Return the claim in which each variant has all of its tests."""
-        default = {self.primary_variant or ONLY_VARIANT: TestedVariant()}
         variants = {
-            name: self._variant(variant, f"{key_path}.variants.{name}")
-            for name, variant in (self.variants or default).items()
+            name: self._complete(variant, f"{key_path}.variants.{name}")
+            for name, variant in self.variants.items()
         }
-        primary = self.primary_variant or next(iter(variants))
-        return self.model_copy(update={"variants": variants, "primary_variant": primary})
+        return self.model_copy(update={"variants": variants})
 
-    def _variant(self, variant: TestedVariant, key_path: str) -> TestedVariant:
-        common = (self.test or Test()).override(variant.test)
+    def _complete(self, variant: TestedVariant, key_path: str) -> TestedVariant:
+        common = self.test.override(variant.test)
         tests = [
             complete
             for test in variant.tests or self.tests

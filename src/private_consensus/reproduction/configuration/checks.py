@@ -257,9 +257,6 @@ def _wrong_table(key_path: str, table: Table, paper: Paper) -> Iterator[str]:
 
 def _wrong_claim(key_path: str, claim: Claim, paper: Paper) -> Iterator[str]:
     yield from _not_among(f"{key_path}.figure", claim.figure, {**paper.figures, **paper.tables})
-    never_tested = claim.untestable and not claim.variants
-    if not never_tested:
-        yield from _not_among(f"{key_path}.primary_variant", claim.primary_variant, claim.variants)
     for test, series in claim.series():
         measures = [series.measure] if series.measure else []
         if is_private := test.kind == PRIVATE:

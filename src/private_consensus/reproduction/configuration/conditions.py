@@ -92,8 +92,7 @@ def tested_conditions_of(plan: Plan, claim: Claim) -> str:
     An example is ``Adult; epsilon = 1, delta = 1e-05, N = 10; ring; T = 50``. The line names the
     experiments with their numbers of runs if the figure does not show all of these runs.
     """
-    variant = claim.variants.get(claim.primary_variant)
-    tests = variant.tests if variant else []
+    tests = claim.variants[claim.primary_variant].tests
     settings = [
         setting
         for test in tests

@@ -829,7 +829,6 @@ def schemas() -> dict[str, dict[str, Any]]:
     keys = {name: definitions[name]["properties"] for name in ("Series", "Test")}
     keys["Test"] |= keys["Series"]
     definitions["TestedVariant"]["properties"] |= keys["Test"]
-    definitions["Claim"]["properties"] |= {key: keys["Test"][key] for key in ("series", "against")}
     return {name: {"$schema": DRAFT} | content for name, content in contents.items()}
 
 
