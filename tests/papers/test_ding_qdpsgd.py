@@ -70,18 +70,13 @@ def waiting_time(n, B, extra):
         ("ding_fig16", "dsgd", "n30", 30, 20),
         ("ding_fig16", "sdm_dsgd", "b50", 10, 50),
         ("ding_fig16", "dsgd", "b50", 10, 50),
-        ("ding_fig16", "q_dpsgd_1", "b50_time", 10, 50),
     ],
 )
 def test_compared_runs_have_equal_simulated_durations(paper, experiment, algorithm, variant, n, B):
     config = paper.experiments[experiment]
     rounds = config.algorithms[algorithm][variant].set.get("horizon", config.horizon)
-    round_duration = {
-        "q_dpsgd_1": B / 50 + 9 / 16,
-        "sdm_dsgd": waiting_time(n, B, 0.9),
-        "dsgd": waiting_time(n, B, 3.0),
-    }[algorithm]
-    window = 1100 * (0.9625 if B == 20 or variant == "b50_time" else 1.5625)
+    round_duration = waiting_time(n, B, {"sdm_dsgd": 0.9, "dsgd": 3.0}[algorithm])
+    window = 1100 * (0.9625 if B == 20 else 1.5625)
     assert rounds * round_duration == pytest.approx(window, rel=3e-3)
 
 
