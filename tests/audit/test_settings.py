@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_every_configured_audit_selects_settings(plan):
-    entries = [entry for entries in plan.audited().values() for entry in entries]
+    entries = [entry for name in plan.audited() for entry in plan.audit(name)["entries"]]
     assert len(entries) == len(plan.audits.settings)
     for entry in entries:
         assert selected_settings(plan.cell(entry["experiment"], entry["algorithm"]), [entry]), entry

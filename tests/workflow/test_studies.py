@@ -166,7 +166,7 @@ def test_a_study_is_checked_without_an_installation_and_without_results(study):
     program = CHECK.format(source=str(ROOT / "src"), folder=str(study))
     done = call(study, ["python", program])
     assert done.returncode == 0, output_of(done)
-    assert "experiments: 1" in done.stdout and "audited entries: 1" in done.stdout
+    assert "experiments: 1" in done.stdout and "audited cells: 1" in done.stdout
     assert not (study / "results").exists()
 
 

@@ -24,7 +24,9 @@ REPAIRED = cells_of(PAIRS)
 
 rule audit_settings:
     input:
-        prepared=prepared_of_audited,
+        prepared=lambda w: prepared_files(
+            PLAN.preparations(w.experiment, *AUDITED[w.experiment]), w.scale
+        ),
     output:
         rows="results/{scale}/audit/settings/{experiment}.parquet",
     log:
@@ -33,8 +35,10 @@ rule audit_settings:
     conda:
         "../envs/jobs.yml"
     params:
-        settings=audited_settings,
-        code=code_of_audited,
+        settings=lambda w: PLAN.audit(w.experiment),
+        code=lambda w: code_of(
+            "audit_settings.py", *PLAN.modules(w.experiment, *AUDITED[w.experiment])
+        ),
     script:
         "../scripts/audit_settings.py"
 

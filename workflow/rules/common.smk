@@ -1,4 +1,4 @@
-"""Functions of several rules. They use HOME, CONFIGURED, PLAN, CONFIG and SCALE of the Snakefile."""
+"""Functions of several rules. They use HOME, PLAN and SCALE of the Snakefile."""
 
 import json
 from functools import cache
@@ -7,8 +7,8 @@ from itertools import count
 from snakemake.logging import logger
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from private_consensus.common.errors import nearest
 from private_consensus.common.provenance import code_hash, settings_hash
-from private_consensus.reproduction.configuration.plan import unknown_target
 
 SCRIPTS = HOME / "workflow" / "scripts"
 FIGURE_KINDS = ("pdf", "png", "svg")
@@ -88,4 +88,9 @@ def hashes_of_results():
 
 def suggest_target(wildcards):
     targets = [rule.name for rule in workflow.rules if rule.name != "wrong_target"]
-    sys.exit(unknown_target(wildcards.wrong, targets, CONFIG.papers, CONFIGURED))
+    suggestion = (
+        nearest(wildcards.wrong, targets) or "snakemake --list shows all targets"
+    )
+    sys.exit(
+        f"{wildcards.wrong}: not a figure, table, data set or other target; {suggestion}"
+    )

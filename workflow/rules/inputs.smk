@@ -3,28 +3,6 @@
 from private_consensus.reproduction import figures
 
 
-def code_of_audited(wildcards):
-    audited = PLAN.audited_algorithms(wildcards.experiment)
-    return code_of("audit_settings.py", *PLAN.modules(wildcards.experiment, *audited))
-
-
-def audited_settings(wildcards):
-    experiment = wildcards.experiment
-    return {
-        **PLAN.audits.options_at(SCALE),
-        "entries": AUDITED[experiment],
-        "cells": [
-            PLAN.cell(experiment, name) for name in PLAN.audited_algorithms(experiment)
-        ],
-    }
-
-
-def prepared_of_audited(wildcards):
-    audited = PLAN.audited_algorithms(wildcards.experiment)
-    names = PLAN.preparations(wildcards.experiment, *audited)
-    return prepared_files(names, wildcards.scale)
-
-
 def code_of_data(script, dataset):
     """Compute the hash of a script that reads a data set, and of the modules of the data set."""
     package = "private_consensus.reproduction.data"

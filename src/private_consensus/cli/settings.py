@@ -21,7 +21,7 @@ from ..core.problems import Problem
 from ..core.randomness import Streams
 from ..privacy import Budget
 from ..privacy.safe_digits import rounded_up
-from ..reproduction.configuration.checks import MAX_SIZES, require_settings
+from ..reproduction.configuration.checks import MAX_AGENTS, require_settings
 from ..reproduction.results.cells import Prepared, environment_of, setting_of
 
 SettingParts = tuple[Algorithm, Problem, Network, Budget, int]
@@ -94,7 +94,7 @@ def _cell(options: Namespace) -> dict[str, Any]:
     if "prepared" in problem:
         arguments.choice("problem.prepared", problem["prepared"], (synthetic.NAME,))
     agents = values["agents"]
-    defaults = default_parameters(values["network"], min(agents, MAX_SIZES["agents"]))
+    defaults = default_parameters(values["network"], min(agents, MAX_AGENTS))
     network = {"name": values["network"], "agents": agents, **defaults, **changes["network"]}
     setting = {
         "columns": {},

@@ -6,14 +6,14 @@ is plain JSON; its hash determines whether a result is up to date.
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from private_consensus.audits import universes
-from private_consensus.common.errors import InvalidInput, nearest, require
+from private_consensus.common.errors import InvalidInput, require
 from private_consensus.common.fields import validate
 from private_consensus.core import algorithms, lower_bounds, problems
 
@@ -31,7 +31,6 @@ from .schema import (
     Smoke,
     Style,
     Table,
-    TunedParameters,
     read_paper,
     read_yaml,
     resolve_delta,
@@ -104,23 +103,19 @@ class Plan:
 
     def paper_of(self, figure: str) -> str:
         """Return the key of the paper to which a figure, table or experiment belongs."""
-        for key, paper in self.papers.items():
-            if figure in {**paper.figures, **paper.tables, **paper.experiments}:
-                return key
-        raise InvalidInput("figure", figure, f"one of {', '.join(sorted(self.figures))}")
+        return next(
+            key
+            for key, paper in self.papers.items()
+            if figure in {**paper.figures, **paper.tables, **paper.experiments}
+        )
 
     def cells_of(self, figure: str) -> list[tuple[str, str]]:
         """Return the cells whose numbers a figure or table shows."""
         if figure in self.tables:
             blocks = self.tables[figure].blocks
-            pairs = [(b.experiment, method.method) for b in blocks for method in b.methods]
-            return sorted(set(pairs))
-        pairs = [
-            (curve.experiment, curve.method)
-            for panel in self.figures[figure].panels
-            for curve in panel.curves
-        ]
-        return sorted(set(pairs))
+            return sorted({(b.experiment, row.method) for b in blocks for row in b.methods})
+        panels = self.figures[figure].panels
+        return sorted({(c.experiment, c.method) for panel in panels for c in panel.curves})
 
     def judged_cells(self, paper: str) -> list[tuple[str, str]]:
         """Return the cells (experiment, algorithm) whose results the claims of a paper use."""
@@ -166,18 +161,23 @@ class Plan:
                 panel["seed"] = self.config.seed
         return drawing
 
-    def audited(self) -> dict[str, list[dict[str, Any]]]:
-        """Return the audited entries of each experiment as plain JSON, without defaults."""
-        entries: dict[str, list[dict[str, Any]]] = {}
+    def audited(self) -> dict[str, list[str]]:
+        """Return the algorithms with audited settings, by experiment."""
+        audited: dict[str, list[str]] = {}
         for entry in sorted(self.audits.settings, key=lambda entry: entry.experiment):
             if entry.experiment in self.experiments:
-                plain = entry.model_dump(exclude_defaults=True)
-                entries.setdefault(entry.experiment, []).append(plain)
-        return entries
+                algorithms = audited.setdefault(entry.experiment, [])
+                algorithms += [entry.algorithm] if entry.algorithm not in algorithms else []
+        return audited
 
-    def audited_algorithms(self, experiment: str) -> list[str]:
-        """Return the algorithms of an experiment that have audited settings."""
-        return list(dict.fromkeys(entry["algorithm"] for entry in self.audited()[experiment]))
+    def audit(self, experiment: str) -> dict[str, Any]:
+        """Return the cells, entries and options of the audits of an experiment as plain JSON."""
+        entries = [entry for entry in self.audits.settings if entry.experiment == experiment]
+        return {
+            **self.audits.options_at(self.config.scale),
+            "entries": [entry.model_dump(exclude_defaults=True) for entry in entries],
+            "cells": [self.cell(experiment, name) for name in self.audited()[experiment]],
+        }
 
     def preparations_in_use(self) -> list[str]:
         """Return the prepared data sets that the experiments of the plan read."""
@@ -267,20 +267,6 @@ def modules_of(algorithm_names: Collection[str], problem_names: Collection[str])
     ]
 
 
-def unknown_target(
-    name: str, targets: Iterable[str], papers: Collection[str], folders: Iterable[Path]
-) -> str:
-    """Describe an unknown target: its file if ``papers`` omits it, or the most similar target."""
-    for file in sorted(file for folder in folders for file in folder.glob("papers/**/*.yaml")):
-        is_listed = file.stem in papers or file.parent.name in papers
-        text = file.read_text(encoding="utf-8")
-        if not is_listed and re.search(rf"^  {name}:", text, re.MULTILINE):
-            path = os.path.relpath(file)
-            return f"{name} is in {path}, which `papers` in config/config.yaml does not list"
-    suggestion = nearest(name, targets) or "snakemake --list shows all targets"
-    return f"{name}: not a figure, table, data set or other target; {suggestion}"
-
-
 def _wrong_cells(plan: Plan) -> Iterator[str]:
     """Yield one line per error in the settings of a cell."""
     yielded: set[tuple[str, str]] = set()
@@ -292,25 +278,13 @@ def _wrong_cells(plan: Plan) -> Iterator[str]:
         except ConfigurationError as error:
             yield from (paper.located(f"{key_path}{line}") for line in error.lines)
             continue
-        for setting, part, line in errors:
+        for setting, line in errors:
             # Algorithms of one experiment share errors of the problem, network and budget.
             if (experiment, line) not in yielded:
-                point = _point_text(paper.experiments[experiment], setting, part)
-                yield paper.located(f"{key_path}{point}.{line}")
+                values = [f"{name}={value}" for name, value in setting["columns"].items()]
+                point = ", ".join([setting["variant"], *values])
+                yield paper.located(f"{key_path}[{point}].{line}")
             yielded.add((experiment, line))
-
-
-def _point_text(experiment: Experiment, setting: Mapping[str, Any], part: str) -> str:
-    """Return the variant of a setting and its values on the axes that change a part of it.
-
-    An example is ``[repaired, epsilon=1.0]`` for the part ``budget``.
-    """
-    values = [
-        f"{name}={value}"
-        for name, value in setting["columns"].items()
-        if experiment.axes[name].set.partition(".")[0] == part
-    ]
-    return f"[{', '.join([setting['variant'], *values])}]"
 
 
 def _unknown_parameters(plan: Plan) -> Iterator[str]:
@@ -336,11 +310,11 @@ def _unknown_parameters(plan: Plan) -> Iterator[str]:
 
 def expand(experiment: Experiment, name: str, algorithm: str, config: Config) -> dict[str, Any]:
     """Expand one algorithm of an experiment to a cell with all its settings."""
-    grids, reduced = _reduced(experiment, config.scale)
-    restriction = experiment.intermediate_measures
+    reduced = experiment.smoke if config.scale == "smoke" else Smoke()
+    grids = {key: reduced.axes.get(key, axis.values) for key, axis in experiment.axes.items()}
     parts = experiment.model_dump(include={*SECTIONS} - {"algorithm"}, exclude_none=True)
     base = {**parts, "algorithm": {}}
-    settings = []
+    settings: list[dict[str, Any]] = []
     for variant, variant_model in experiment.algorithms[algorithm].items():
         for point in product(*grids.values()):
             columns = dict(zip(grids, point, strict=True))
@@ -353,29 +327,24 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
                 raise ConfigurationError([f"[{variant}].{error}"]) from error
             if experiment.unaccounted_data_use:
                 setting["unaccounted_data_use"] = list(experiment.unaccounted_data_use)
-            if restriction and not restriction.where.items() <= columns.items():
+            if not experiment.intermediate_settings.items() <= columns.items():
                 setting["intermediate"] = False
-            if variant_model.tuned:
-                setting["tuned"] = _tuned(variant_model.tuned)
-            settings.append(
-                {
-                    "columns": columns,
-                    "variant": variant,
-                    "interpretation": variant_model.interpretation,
-                    **setting,
-                }
-            )
+            if tuned := variant_model.tuned:
+                measure = dict(zip(("quantity", "metric"), tuned.measure, strict=True))
+                setting["tuned"] = {**tuned.model_dump(exclude={"measure"}), **measure}
+            interpretation = variant_model.interpretation
+            labels = {"columns": columns, "variant": variant, "interpretation": interpretation}
+            settings.append(labels | setting)
     special = experiment.model_dump(include={"divergence", "lower_bounds"}, exclude_defaults=True)
     if experiment.averages:
         special["averages"] = [list(measure) for measure in experiment.averages]
-    if restriction and restriction.measures:
-        special["intermediate_measures"] = [list(measure) for measure in restriction.measures]
-    groups = {
-        "data": name,
-        "graph": name,
-        "noise": f"{name} {algorithm}",
-        "sampling": f"{name} {algorithm}",
-    }
+    iterations = experiment.iterations
+    if iterations == "all":
+        iterations = range(1, max(setting["horizon"] for setting in settings) + 1)
+    own = f"{name} {algorithm}"
+    groups = {"data": name, "graph": name, "noise": own, "sampling": own}
+    for stream, group in experiment.shared_streams.items():
+        groups[stream] = group if isinstance(group, str) else group.get(algorithm, groups[stream])
     return {
         "experiment": name,
         "algorithm": algorithm,
@@ -383,37 +352,11 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
         "runs": config.runs or reduced.runs or experiment.runs,
         "runs_per_batch": reduced.runs_per_batch or experiment.runs_per_batch,
         "measures": [list(measure) for measure in experiment.measures],
-        "iterations": _iterations(experiment, settings),
-        "groups": groups | _groups(experiment, algorithm),
+        "iterations": list(iterations),
+        "groups": groups,
         "settings": settings,
         **special,
     }
-
-
-def _tuned(tuned: TunedParameters) -> dict[str, Any]:
-    """Return the selection of tuned parameters as plain JSON."""
-    quantity, metric = tuned.measure
-    return {**tuned.model_dump(exclude={"measure"}), "quantity": quantity, "metric": metric}
-
-
-def _groups(experiment: Experiment, algorithm: str) -> dict[str, str]:
-    """Return the names of random streams that an experiment sets for an algorithm."""
-    entries = experiment.shared_streams.items()
-    names = {key: name if isinstance(name, str) else name.get(algorithm) for key, name in entries}
-    return {key: name for key, name in names.items() if name is not None}
-
-
-def _reduced(experiment: Experiment, scale: str) -> tuple[dict[str, list], Smoke]:
-    """Return the values of each axis at a scale, and the other changes of the scale."""
-    reduced = experiment.smoke if scale == "smoke" else Smoke()
-    grids = {key: list(axis.values) for key, axis in experiment.axes.items()}
-    return grids | {key: list(values) for key, values in reduced.axes.items()}, reduced
-
-
-def _iterations(experiment: Experiment, settings: list[dict[str, Any]]) -> list[int]:
-    if experiment.iterations == "all":
-        return list(range(1, max(setting["horizon"] for setting in settings) + 1))
-    return list(experiment.iterations)
 
 
 def _patched(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -446,14 +389,9 @@ def _with(section: Any, path: str, keys: list[str], value: Any) -> dict[str, Any
 
 
 def _missing_styles(paper: Paper, styles: Mapping[str, Style]) -> Iterator[str]:
-    needed = {
-        f"{curve.method}.{curve.style}": name
-        for name, figure in paper.figures.items()
-        for panel in figure.panels
-        for curve in panel.curves
-        if curve.by is None and not curve.label
-    }
-    for style, figure in needed.items():
-        if style not in styles:
-            needed_by = paper.located(f"figures.{figure}")
-            yield f"styles.yaml: {style}: missing, needed by {needed_by}"
+    for name, figure in paper.figures.items():
+        for curve in (curve for panel in figure.panels for curve in panel.curves):
+            style = f"{curve.method}.{curve.style}"
+            if curve.by is None and not curve.label and style not in styles:
+                needed_by = paper.located(f"figures.{name}")
+                yield f"styles.yaml: {style}: missing, needed by {needed_by}"

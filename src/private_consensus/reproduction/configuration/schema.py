@@ -29,7 +29,7 @@ from pydantic import (
 )
 
 from private_consensus.common import yamls
-from private_consensus.common.errors import InvalidInput, Refused, arguments, require
+from private_consensus.common.errors import InvalidInput, Refused, arguments
 from private_consensus.common.fields import (
     BatchSize,
     FileEntry,
@@ -62,7 +62,6 @@ from ..data.acquisition import Acquisition
 
 ConfigurationError = Refused
 """Error with one line per invalid key."""
-MAX_ITERATIONS = 100_000
 ADDED = "_extra_"
 """Part of the name of figures that are not figures of the paper."""
 SECTIONS = ("experiments", "figures", "tables", "claims")
@@ -215,40 +214,6 @@ class Variant(FileEntry):
         return {**keys, "set": {**parameters, **content.get("set", {})}}
 
 
-class Span(FileEntry):
-    """Range of iterations with a step."""
-
-    from_: Positive = Field(alias="from")
-    """First iteration."""
-    to: Positive
-    """Last iteration."""
-    by: Positive = 1
-    """Difference between consecutive iterations."""
-
-    @model_validator(mode="after")
-    def _not_empty(self):
-        if not 0 <= (self.to - self.from_) // self.by < MAX_ITERATIONS:
-            raise ValueError(f"expected 1 to {MAX_ITERATIONS} iterations")
-        return self
-
-
-def iterations_of(entries: Any) -> Any:
-    """Return a list of iterations in which spans are replaced by their iterations."""
-    if not isinstance(entries, list):
-        return entries
-    iterations = []
-    for entry in entries:
-        span = validate(Span, entry) if isinstance(entry, dict) else None
-        iterations += range(span.from_, span.to + 1, span.by) if span else [entry]
-    return iterations
-
-
-Iterations = Annotated[
-    list[Positive],
-    BeforeValidator(iterations_of, json_schema_input_type=list[Whole | Span]),
-]
-
-
 class Smoke(FileEntry):
     """Changes of an experiment at the smoke scale."""
 
@@ -260,16 +225,6 @@ class Smoke(FileEntry):
     """Values of axes, by axis."""
     set: dict[str, Any] = {}
     """Other values by dotted path, such as {horizon: 100}."""
-
-
-class IntermediateMeasures(FileEntry):
-    """Restriction of the measurements before the last iteration."""
-
-    where: Selection = {}
-    """Value of each axis for which intermediate iterations are measured; all other settings are
-    measured at the last iteration only."""
-    measures: Annotated[list[Measure], Field(min_length=1)] | None = None
-    """Measures recorded at intermediate iterations; default: all."""
 
 
 class Experiment(FileEntry):
@@ -298,10 +253,11 @@ class Experiment(FileEntry):
     """Algorithms, each with its variants by name."""
     measures: Annotated[list[Measure], Field(min_length=1)]
     """Recorded measures, each a quantity.metric such as released.normalised_error."""
-    iterations: Iterations | Literal["all"] = []
+    iterations: list[Positive] | Literal["all"] = []
     """Iterations at which measures are recorded, in addition to the last iteration."""
-    intermediate_measures: IntermediateMeasures | None = None
-    """Settings and measures that are recorded before the last iteration; default: all."""
+    intermediate_settings: Selection = {}
+    """Value of each axis for which these iterations are measured; other settings are measured at
+    the last iteration only. Default: all settings."""
     averages: list[Measure] = []
     """Measures of which the mean over all iterations is recorded, too."""
     lower_bounds: Flag = True
@@ -327,7 +283,7 @@ class Experiment(FileEntry):
 # --- Figures --------------------------------------------------------------------------------------
 
 
-class CurveKeys(Product):
+class CurveKeys(FileEntry):
     """Keys of a curve, which a panel or a figure may set for all of its curves."""
 
     variant: str = ""
@@ -343,7 +299,7 @@ class CurveKeys(Product):
     """Meaning of the band around the mean; range: smallest to largest run."""
 
 
-class Curve(CurveKeys):
+class Curve(CurveKeys, Product):
     """Curve: a variant of an algorithm, its measure, and the displayed name."""
 
     experiment: str = ""
@@ -453,7 +409,7 @@ class PanelKeys(CurveKeys):
     """Curves of the panel. Each is an algorithm.variant, or a mapping with the keys of a curve."""
 
 
-class Panel(PanelKeys):
+class Panel(PanelKeys, Product):
     """Panel of a figure: curves or a communication graph."""
 
     title: str = ""
@@ -468,7 +424,7 @@ class Panel(PanelKeys):
         """Yield one complete panel per point of the grid, with the keys of its figure."""
         for panel in self.product(key_path):
             where = {**figure.where, **panel.where}
-            panel = panel.inherit(figure, PanelKeys.model_fields.keys() - {"where", "grid"})
+            panel = panel.inherit(figure, PanelKeys.model_fields.keys() - {"where"})
             panel = panel.model_copy(update={"where": where})
             if not panel.experiment or panel.graph in (bool(panel.curves), bool(panel.x)):
                 expected = "an experiment, and either x and curves, or graph: true"
@@ -569,8 +525,6 @@ class Table(FileEntry):
     """Axis of the experiment; the table has one row per value."""
     row_title: str
     """Title of the column with the values of the row axis."""
-    row_values: list[Number] = []
-    """Tabulated values of the row axis; default: all."""
     measure: Measure
     """Tabulated measure, a quantity.metric, that is compared with the published values."""
     extra_columns: dict[str, Measure] = {}
@@ -840,17 +794,11 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return content
 
 
-def resolve_delta(delta: Any, *, agents: int, records: int) -> float:
-    """Compute the delta of a budget; ``{"records_power": k}`` means ``(agents * records)**k``.
-
-    A value that is not a number, and an exponent that is not negative raise ``InvalidInput``.
-    """
+def resolve_delta(delta: Any, *, agents: int, records: int) -> Any:
+    """Compute the delta of a budget; ``{"records_power": k}`` means ``(agents * records)**k``."""
     if not isinstance(delta, Mapping):
-        require(arguments.is_real(delta), "budget.delta", delta, "a number in [0, 1)")
-        return float(delta)
+        return float(delta) if arguments.is_real(delta) else delta
+    power = validate(RecordsPower, delta, prefix="budget.delta").records_power
     arguments.whole("network.agents", agents, 1)
     arguments.whole("problem.records", records, 1)
-    power = delta.get("records_power")
-    below = arguments.is_real(power) and power < 0
-    require(below, "budget.delta.records_power", power, "a number below 0")
     return math.pow(agents * records, power)

@@ -73,7 +73,6 @@ def run_cell(
         _pairs(cell["measures"]),
         frozenset(cell["iterations"]),
         _pairs(cell.get("averages", ())),
-        _pairs(cell.get("intermediate_measures", ())),
     )
     measured, private = [], []
     for environment in _by_environment(cell["settings"]):

@@ -41,8 +41,6 @@ def _method_rows(table, block, method, cells) -> list[dict[str, Any]]:
     runs = runs.filter(pl.col("variant") == method["variant"])
     published = {row: (mean, std) for row, mean, std in method["published"]}
     axis = table["row_axis"]
-    levels = runs[axis].unique().sort().to_list()
-    shown_levels = [level for level in levels if level in (table["row_values"] or levels)]
     return [
         {
             "block": block["label"],
@@ -54,7 +52,7 @@ def _method_rows(table, block, method, cells) -> list[dict[str, Any]]:
             **_compared(table, runs.filter(pl.col(axis) == level), published.get(level)),
             "source": str(runs["source"][0]),
         }
-        for level in shown_levels
+        for level in runs[axis].unique().sort()
     ]
 
 

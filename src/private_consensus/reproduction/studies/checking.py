@@ -18,7 +18,7 @@ def check(path: str | Path, scale: str | None = None) -> dict[str, int]:
 
     ``path`` is a folder that contains ``config/config.yaml``, or a file
     ``config/papers/NAME.yaml``. The scale is that of the configuration by default. Return the
-    numbers of papers, experiments, settings, figures, tables, claims and audited entries. A wrong
+    numbers of papers, experiments, settings, figures, tables, claims and audited cells. A wrong
     configuration raises ``InvalidInput`` with one line per error.
     """
     target = arguments.path("PATH", path, EXPECTED).absolute()
@@ -41,5 +41,5 @@ def check(path: str | Path, scale: str | None = None) -> dict[str, int]:
         "figures": len(plan.figures),
         "tables": len(plan.tables),
         "claims": sum(len(paper.claims) for paper in plan.papers.values()),
-        "audited entries": sum(map(len, plan.audited().values())),
+        "audited cells": sum(map(len, plan.audited().values())),
     }
