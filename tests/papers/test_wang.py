@@ -390,6 +390,8 @@ def exact_moments(plan):
     @cache
     def moments(experiment, horizon):
         cell = resolved(plan.cell(experiment, "dp_ci_moments"))
+        exact = ("squared_error", "disagreement")
+        cell["measures"] = [[f"{of}{name}", "value"] for of in ("", "internal_") for name in exact]
         return run_cell(shortened(cell, horizon=horizon, runs=1), {})[0]
 
     return moments
@@ -399,7 +401,7 @@ def largest_z(plan, exact, experiment, *, horizon, louder=1.0, runs=2000):
     """Return the largest standardised difference between Monte Carlo and exact values."""
     names = {"squared_error": "squared_error", "consensus_error": "disagreement"}
     cell = resolved(plan.cell(experiment, "dp_ci"))
-    cell["measures"] = [measure for measure in cell["measures"] if measure[1] in names]
+    cell["measures"] = [[quantity, name] for quantity in ("released", "internal") for name in names]
     measured, _ = run_cell(shortened(cell, horizon=horizon, runs=runs, louder=louder), {})
     of = {"released": "", "internal": "internal_"}
     axes = [a for a in ("gamma", "epsilon") if a in measured.columns]
