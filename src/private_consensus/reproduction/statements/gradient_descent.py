@@ -284,11 +284,10 @@ START = DIM * (0.7 * BOX) ** 2
 def error_of_algorithm_1(
     epsilon: float, delta: float, horizon: int, records: int = RECORDS
 ) -> float:
-    r"""Return the mean square error of the released mean estimate of Algorithm 1.
+    r"""Return the mean squared l2 distance of the released estimate to the mean of all records.
 
-    It is the mean of the squared l2 distance to the mean of all records, after T steps. The noise
-    has the scales of Theorem 2, for the budget of all messages of an agent, and the sensitivity
-    :math:`2R\sqrt p\,\eta_t`.
+    The noise has the scales of Theorem 2, for the budget of all messages of an agent in ``horizon``
+    steps, and the sensitivity :math:`2R\sqrt p\,\eta_t`.
     """
     t = np.arange(1.0, horizon + 1)
     change = 2 * BOX * math.sqrt(DIM) / records
@@ -305,9 +304,9 @@ def _left_without_noise(step_sizes: np.ndarray) -> np.ndarray:
 def sentence_4() -> Parts:
     """Compare Algorithm 1 and PDOP without noise, and Algorithm 1 at epsilon from 0.1 to 100.
 
-    Without noise: one agent with L = 20 mu, along the direction of curvature mu. Steps q^t/L sum to
-    a finite number, so that the predecessor stops short of the optimum; steps 1/t do not. With
-    noise: the paper's mean, T = 1,000, delta = 0.001, exact sums.
+    Without noise: one agent with L = 20 mu, along the direction of curvature mu. The steps q^t/L of
+    the predecessor have a finite sum, steps 1/t do not. With noise: the paper's mean, T = 1,000,
+    delta = 0.001, exact sums.
     """
     quotient, horizons = 20.0, np.array([2000, 4000])
     predecessors = [
@@ -343,9 +342,8 @@ def bound_of_theorem_2(records: int) -> float:
 def sentence_5() -> Parts:
     """Test that the error and the bound of Theorem 2 decrease as agents have more records.
 
-    10 to 1,000 records, epsilon = 4, delta = 1/(10 N_i). In Theorem 2, G, mu and L refer to the
-    local sum and are proportional to N_i. They cancel, and the bound grows with ln(1/delta). With
-    the sensitivity of one record in kappa, the bound decreases.
+    10 to 1,000 records, epsilon = 4, delta = 1/(10 N_i). G, mu and L of the local sum cancel in the
+    bound. With the sensitivity of one record in kappa, the bound would decrease.
     """
     records = np.array([10, 20, 50, 100, 200, 500, 1000])
     errors = np.array([error_of_algorithm_1(4.0, 1 / (AGENTS * n), 1000, n) for n in records])
@@ -360,9 +358,8 @@ def sentence_5() -> Parts:
 def sentence_7() -> Parts:
     """Test that Stage II stays in the box without projection, from x(T) as in (12).
 
-    2,000 runs of Stage II on a ring of ten, box [-5, 5]^5. From x(T) all later values are convex
-    combinations of points of the box. The corrected Stage II starts from x(T) + n(T) and leaves the
-    box, here with the noise of one step at epsilon 0.5.
+    2,000 runs on a ring of ten, box [-5, 5]^5. The corrected Stage II starts from x(T) + n(T) and
+    leaves the box, here with the noise of one step at epsilon 0.5.
     """
     rng = np.random.default_rng(8)
     noise = math.sqrt(2 / theorem_1_allowance(0.5, 1e-3)) * 2 * BOX * math.sqrt(DIM) / RECORDS
@@ -379,42 +376,34 @@ def sentence_7() -> Parts:
     )  # fmt: skip
 
 
-def _noise_at_the_end(T: int, a: float, scales: np.ndarray) -> float:
-    r"""Return the mean square of x(T) for squared noise ``scales`` at steps s = 1, ..., T - 1.
-
-    For quadratics of curvature :math:`\mu` without projection, x(T) contains the noise of step s
-    times :math:`\prod_{r=s+1}^{T}(1 - a/r)`, where :math:`a = \mu\eta_1`.
-    """
-    s = np.arange(1, T)
-    log = gammaln(T + 1 - a) - gammaln(T + 1) - gammaln(s + 1 - a) + gammaln(s + 1)
-    return float((np.exp(2 * log) * scales[: T - 1]).sum())
-
-
 def rate_to_the_ball() -> Parts:
     """Test the rate at which the exact error converges to its limit, for two quotients L / mu.
 
-    Exact sums for quadratics without projection, T from 100 to 100,000. The distance of the error
-    to its limit falls faster than T^(-1/4): as 1/T at L = mu, and as T^(-1/2) if L is large.
+    Quadratics without projection, T from 100 to 100,000: the noise of step s enters x(T) with the
+    product of 1 - a/r over later steps r, a = mu eta_1. The distance of the error to its limit
+    falls faster than T^(-1/4): as 1/T at L = mu, and as T^(-1/2) if L is large.
     """
     horizons = np.unique(np.geomspace(100, 1e5, 13).astype(int))
+
+    def error(T: int, a: float) -> float:
+        s = np.arange(1, T)
+        log = gammaln(T + 1 - a) - gammaln(T + 1) - gammaln(s + 1 - a) + gammaln(s + 1)
+        return (np.exp(2 * log) * (math.sqrt(T) * np.arange(1.0, T) ** -1.5)).sum()
+
     inequalities = []
     for quotient in (1.0, 50.0):
         a = (1 + quotient) / (2 * quotient)
-        limit = 1 / (2 * a - 0.5)
-        errors = [
-            _noise_at_the_end(T, a, math.sqrt(T) * np.arange(1.0, T) ** -1.5) for T in horizons
-        ]
+        distances = np.abs([error(T, a) - 1 / (2 * a - 0.5) for T in horizons])
         quantity = f"exponent of T at L = {quotient:g} mu"
-        inequalities.append(falls_as(quantity, horizons, np.abs(np.array(errors) - limit), 0.25))
+        inequalities.append(falls_as(quantity, horizons, distances, 0.25))
     return tuple(inequalities)
 
 
 def scales_of_noise() -> Parts:
-    """Compare the error at the noise scales of Theorem 2 with that at others of equal budget.
+    """Compare the error at the noise scales of Theorem 2 with that at 63 others of equal budget.
 
-    T = 1,000, equal sums of eta_t^2 / M_t^2, 63 other scales: the stated scales minimise the term
-    of the bound, but not the error of the mean (mu = L, no projection). The reason is that (30)
-    replaces the weight s^2/T^2 by the larger s/T.
+    T = 1,000. The stated scales minimise the term of the bound, but not the error of the mean (mu =
+    L, no projection), because (30) replaces the weight s^2/T^2 by the larger s/T.
     """
     T = 1000
     t = np.arange(1.0, T + 1)
@@ -427,23 +416,19 @@ def scales_of_noise() -> Parts:
     rng = np.random.default_rng(2)
     other_squares = [t**-power for power in np.linspace(0, 3, 13)]
     other_squares += [stated_squares * np.exp(rng.normal(size=T)) for _ in range(50)]
-    second_terms = [
+    stated_term, *terms = (
         (t * at_equal_budget(squares)).sum() for squares in (stated_squares, *other_squares)
-    ]
+    )
     mean_errors = [(t**2 * at_equal_budget(squares)).sum() for squares in (stated_squares, t**-2)]
     return (
-        at_least("second term of (30), other scales over the stated", 1.0,
-                 np.array(second_terms[1:]) / second_terms[0]),
+        at_least("second term of (30), other scales over the stated", 1.0, terms / stated_term),
         at_least("error of the mean, scales M_t = 1/t over the stated", 1.0,
                  mean_errors[1] / mean_errors[0]).marked("detail"),
     )  # fmt: skip
 
 
 def remark_1() -> Parts:
-    """Compare the noise that (14) requires with that of other theorems.
-
-    Nine budgets. Advanced composition of 1, 10 and 1,000 steps never permits less noise.
-    """
+    """Compare the noise of (14) with advanced composition of 1 to 1,000 steps, at nine budgets."""
     epsilon, delta = grid((0.1, 0.5, 0.99), (1e-2, 1e-4, 1e-9))
     pairs = list(zip(epsilon, delta, strict=True))
     permitted = np.array([theorem_1_allowance(*pair) for pair in pairs])
