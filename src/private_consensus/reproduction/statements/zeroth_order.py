@@ -17,6 +17,8 @@ from .common import adjacency_of, laplacians, noise_weight, noisy_admm
 
 P, J, T, C = 10, 30, 100, 0.5
 """Dimension, gradient estimates per step, inner iterations, and the constant of the bounds."""
+MINIMISER = np.full(P, 0.3)
+"""Minimiser of the local objective of the inner loop, of norm 0.95."""
 
 
 def step_sizes(first: float) -> np.ndarray:
@@ -74,25 +76,14 @@ def first_step_of_27(epsilon: float, best: np.ndarray) -> float:
 
 
 @cache
-def _outputs(epsilon: float, lipschitz: float, level: float) -> np.ndarray:
-    """Return outputs of the inner loop with the steps of (27).
-
-    The minimiser is constant at ``level``.
-    """
-    minimiser = np.full(P, level)
-    return _inner(first_step_of_27(epsilon, minimiser) / lipschitz, CURVATURE, minimiser, 30)[0]
+def _outputs(epsilon: float, lipschitz: float) -> np.ndarray:
+    """Return 30 outputs of the inner loop with the steps of (27)."""
+    return _inner(first_step_of_27(epsilon, MINIMISER) / lipschitz, CURVATURE, MINIMISER, 30)[0]
 
 
 def deviation_of_the_output(epsilon: float) -> float:
     """Return the standard deviation of one output coordinate, with the steps of (27) at L = 1."""
-    return float(_outputs(epsilon, 1.0, 0.3).std(0, ddof=1).mean())
-
-
-def _variance_bound(first: float, lipschitz: float, best: np.ndarray) -> float:
-    """Return the upper bound (22) on the variance; alpha_0 R is ``first`` times L."""
-    factor = C * (first * lipschitz) ** 2 / (J * P * math.log(2 * P))
-    first_term = factor * _sum_of_smoothing()
-    return first_term - 4 * float(best @ best) / (T * J * P)
+    return float(_outputs(epsilon, 1.0).std(0, ddof=1).mean())
 
 
 def lemma_1() -> Parts:
@@ -101,15 +92,15 @@ def lemma_1() -> Parts:
     A quadratic of curvature 2 rho |N_k|, epsilon 0.95, |beta*| = 0.95; L = 1, as in the figures,
     and a valid Lipschitz constant, with which the output remains near 0.
     """
-    level, inequalities = 0.3, []
+    inequalities = []
     # Lipschitz constant of the quadratic on the ball around beta*.
-    valid = 2 * CURVATURE * level * math.sqrt(P)
+    valid = 2 * CURVATURE * MINIMISER[0] * math.sqrt(P)
     for name, lipschitz, erratum in (("L = 1", 1.0, ""), ("a valid L", valid, "E2.3")):
-        outputs = _outputs(0.95, lipschitz, level)
+        outputs = _outputs(0.95, lipschitz)
         error = outputs.std(0, ddof=1) / math.sqrt(len(outputs))
         quantity = f"distance of the mean from the minimiser, four standard errors, {name}"
         limit = 4 * math.sqrt((error**2).sum())
-        distance = np.linalg.norm(outputs.mean(0) - level)
+        distance = np.linalg.norm(outputs.mean(0) - MINIMISER)
         inequalities.append(bound(quantity, limit, distance).marked(erratum=erratum))
     return tuple(inequalities)
 
@@ -119,11 +110,11 @@ def lemma_2() -> Parts:
 
     A quadratic, alpha_0 R / L of 2, 0.5 and 0.005. For short steps the right side is negative.
     """
-    minimiser = np.full(P, 0.3)
-    lipschitz = 0.5 * (1 + math.log(2 * P)) + float(np.linalg.norm(minimiser)) + math.sqrt(P)
-    first_steps = (2.0, 0.5, 0.005)
-    variances = [_inner(first, 1.0, minimiser, runs=12)[1] for first in first_steps]
-    stated = [_variance_bound(first, lipschitz, minimiser) for first in first_steps]
+    lipschitz = 0.5 * (1 + math.log(2 * P)) + float(np.linalg.norm(MINIMISER)) + math.sqrt(P)
+    first_steps = np.array([2.0, 0.5, 0.005])  # alpha_0 R / L
+    variances = [_inner(first, 1.0, MINIMISER, runs=12)[1] for first in first_steps]
+    stated = C * (first_steps * lipschitz) ** 2 / (J * P * math.log(2 * P)) * _sum_of_smoothing()
+    stated -= 4 * float(MINIMISER @ MINIMISER) / (T * J * P)
     return (bound("variance", stated, variances).marked(erratum="E2.8"),)
 
 
@@ -143,12 +134,12 @@ def lemma_3() -> Parts:
             slopes[1] = -slopes[0]
         solutions = -slopes / records / (2 * rho * neighbours + curvature)
         changes.append(np.linalg.norm(solutions[0] - solutions[1]))
-    stated = c_1 / (rho * neighbours * records)
-    equated = bound("distance of two minimisers that the proof equates", 0.0, changes)
     return (
-        bound("change of the minimiser, gradients of at most c_1", stated, changes),
-        equated.marked("remark", "E2.7"),
-    )
+        bound("change of the minimiser, gradients of at most c_1",
+              c_1 / (rho * neighbours * records), changes),
+        bound("distance of two minimisers that the proof equates", 0.0,
+              changes).marked("remark", "E2.7"),
+    )  # fmt: skip
 
 
 def sentence_4() -> Parts:
@@ -160,13 +151,13 @@ def sentence_4() -> Parts:
     return (bound("epsilon of an iteration", 0.15, exact).marked(erratum="E2.6"),)
 
 
-def _epsilon_of_outputs(epsilon: float, runs: int = 400) -> float:
+def _epsilon_of_outputs(epsilon: float) -> float:
     """Return a lower bound on the epsilon of the inner loop at delta 1e-3, by threshold tests."""
-    centre, change = np.full(P, 0.3), np.zeros(P)
-    change[:2] = np.array([1.0, -1.0]) / math.sqrt(2) / (4.0 * 3 * 20)  # orthogonal to the centre
-    first = first_step_of_27(epsilon, centre + change / 2)
-    outputs = (_inner(first, CURVATURE, centre + s * change, runs)[0] for s in (0.5, -0.5))
-    hits, false_alarms = (int(((x - centre) @ change > 0).sum()) for x in outputs)
+    runs, change = 400, np.zeros(P)
+    change[:2] = np.array([1.0, -1.0]) / math.sqrt(2) / (4.0 * 3 * 20)  # orthogonal to MINIMISER
+    first = first_step_of_27(epsilon, MINIMISER + change / 2)
+    outputs = (_inner(first, CURVATURE, MINIMISER + s * change, runs)[0] for s in (0.5, -0.5))
+    hits, false_alarms = (int(((x - MINIMISER) @ change > 0).sum()) for x in outputs)
     hit_rate = stats.beta.ppf(5e-4, hits, runs - hits + 1)
     false_rate = stats.beta.isf(5e-4, false_alarms + 1, runs - false_alarms)
     return math.log((hit_rate - DELTA) / false_rate)
