@@ -56,8 +56,7 @@ def loss_of_messages(changed: ArrayLike, epsilon: float, gain: float = 0.0) -> f
     """Return the privacy loss by all messages of an agent with noise of (4) with equality.
 
     The measurements before the messages ``changed`` are replaced, and epsilon is that of one
-    message. Given the sent values, a measurement changes the next message only. If the agent
-    continued from its exact value, which each iteration contracts by ``gain``, it would change all.
+    message. ``gain`` contracts the exact value from which an agent continues; 0 for its noisy one.
     """
     shift = total = 0.0
     for is_changed in np.asarray(changed, float):
@@ -69,8 +68,8 @@ def loss_of_messages(changed: ArrayLike, epsilon: float, gain: float = 0.0) -> f
 def lemma_4_4() -> Parts:
     """Test the l1 change of a message if one measurement changes, for 1,500 random matrices.
 
-    Three rows, alpha = 0.3, delta = 0.2. For one row the bound is reached. For several rows, the
-    largest row sum would be sufficient in place of the sum over all entries.
+    Three rows, alpha = 0.3, delta = 0.2. For one row the bound is reached; for several, the largest
+    row sum is sufficient.
     """
     rng, alpha = np.random.default_rng(2), 0.3
     H = rng.normal(size=(1500, 3, 3))
@@ -102,12 +101,11 @@ def theorem_4_5() -> Parts:
 
 
 def theorem_4_11() -> Parts:
-    r"""Test the convergence rates for steps that decrease as a power of t.
+    """Test the convergence rates for steps that decrease as a power of t.
 
-    Five agents, complete graph (:math:`\lambda_2 = 5`), :math:`H_i = h`: :math:`\eta_0 = 5h^2`, and
-    the smallest eigenvalue of the coupling is :math:`h^2`. For :math:`h^2 = 0.3` the theorem
-    permits :math:`b_0 = 1.5` and then states O(1/t), but the slowest mode decreases as
-    :math:`t^{-0.6}`. With :math:`b_0 \le h^2`, which the proof requires, the rates hold.
+    Five agents, complete graph, H_i = h: eta_0 = 5 h^2, and the smallest eigenvalue of the coupling
+    is h^2. For h^2 = 0.3 the theorem permits b_0 = 1.5 and then states O(1/t), but the slowest mode
+    decreases as t^-0.6. With b_0 <= h^2, which the proof requires, the rates hold.
     """
 
     def rate(case: str, h2: float, gamma: float, exponent: float) -> Part:
@@ -136,9 +134,8 @@ def theorem_4_13() -> Parts:
 def theorem_4_15() -> Parts:
     """Test the total epsilon of 20 messages of epsilon 0.5, of which the first contains no data.
 
-    The theorem sums over all messages, but its neighbouring data sets differ in one measurement. It
-    changes one message, because an agent continues from its own noisy value. The last part takes an
-    agent that continues from its exact value.
+    All measurements change, or one. The last part takes an agent that continues from its exact
+    value.
     """
     T, epsilon = 20, 0.5
     single = np.arange(T - 1) == 3
@@ -155,8 +152,7 @@ def theorem_4_15() -> Parts:
 def sentence_1() -> Parts:
     """Compare epsilon of all messages if all measurements change with that if one changes.
 
-    100 to 10,000 iterations of epsilon 0.8. If all measurements change, the total grows without
-    bound. Definition 3.1 changes one measurement, so that a guarantee remains.
+    100 to 10,000 iterations of epsilon 0.8. Definition 3.1 changes one measurement.
     """
     lengths, epsilon = np.array([100, 1000, 10_000]), 0.8
     streams = [loss_of_messages(np.ones(T), epsilon) for T in lengths]
@@ -168,11 +164,10 @@ def sentence_1() -> Parts:
 
 
 def theorem_4_16() -> Parts:
-    r"""Compare the limit of :math:`E\,V(t)` with its bound, as published and corrected.
+    """Compare the limit of E V(t) with its bound, as published and corrected.
 
-    The published exponent has the wrong sign and begins at the step c instead of c q, and c may be
-    at most :math:`b_0/(\|\mathcal L\|^2+\gamma_0^2)`, not the inverse. Large permitted steps
-    multiply the error. q = 0.4, p = 0.8, little noise; c at 0.001, 0.01, 0.1 and 0.9 of its bound.
+    q = 0.4, p = 0.8, little noise; c at 0.001, 0.01, 0.1 and 0.9 of its largest permitted value.
+    Large permitted steps multiply the error.
     """
     q, p, delta, measurement_variance, h2 = 0.4, 0.8, 1e-3, 1e-8, 0.5
     start = np.array([2.0, 1.0, 1.0, 1.0, 1.0])
@@ -216,11 +211,10 @@ def theorem_4_17() -> Parts:
 
 
 def remark_4_6() -> Parts:
-    """Test privacy and convergence if the noise decreases as a power of t, or exponentially.
+    """Test convergence if the noise decreases as a power of t, or exponentially.
 
     gamma = 0.6, 0.8 and 1 with the steps that (4) gives for epsilon 0.8; c = 0.6 and q = 0.4 as in
-    the simulation. Exponential steps alpha(t-1) = sigma_t have a constant epsilon and a positive
-    limit of the error.
+    the simulation, with a constant epsilon.
     """
     powers = [TIMES**-gamma for gamma in (0.6, 0.8, 1.0)]
     steps = [np.minimum(0.8 * power / (DELTA * LARGEST_ROW), 0.19) for power in powers]
@@ -255,8 +249,7 @@ def remark_4_7() -> Parts:
 def remark_4_8() -> Parts:
     """Test the conditions of Assumption A4 for steps 1/t^gamma, from t = 1 and at t = 0.
 
-    The steps for gamma = 0.1, 0.5 and 1 sum to more than ln(t + 1), which has no bound. A4 starts
-    at t = 0, where 1/t^gamma divides by zero; 1/(t+1)^gamma satisfies it.
+    gamma = 0.1, 0.5 and 1. A4 starts at t = 0; 1/(t+1)^gamma satisfies it.
     """
     t = np.arange(1.0, 1_000_001)
     sums = np.array([np.cumsum(t**-gamma) for gamma in (0.1, 0.5, 1.0)])
@@ -286,7 +279,7 @@ def remark_4_12() -> Parts:
 def remark_4_14() -> Parts:
     """Test that estimates converge with noise, and that noise increases the error at each time.
 
-    Steps t^-0.6 and 1/t, epsilon 0.1 and 0.8. Noise changes the error by a factor, not its rate.
+    Steps t^-0.6 and 1/t, epsilon 0.1 and 0.8.
     """
     errors = np.array([_noisy_errors(gamma, (0.1, 0.8, np.inf)) for gamma in (0.6, 1.0)])
     noisy, noiseless = errors[:, :2], errors[:, 2:]

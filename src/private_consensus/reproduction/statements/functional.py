@@ -18,11 +18,10 @@ from .base import Part, Parts, bound, grid
 
 
 def _change(norm: int, fair: bool) -> Part:
-    """Compare the published sensitivity with the largest change over neighbouring data sets.
+    """Compare the published sensitivity with the largest change if one record is replaced.
 
-    8,000 pairs of data sets of six records, many at corners of the unit box; d = 1, 2, 5, 13. Data
-    sets are neighbours if they differ in one record. The mean of the protected attribute is that of
-    the data.
+    8,000 pairs of data sets of six records, many at corners of the unit box; d = 1, 2, 5, 13. The
+    mean of the protected attribute is that of the data.
     """
     stated, measured, shape = [], [], (2000, 7)
     for dim in (1, 2, 5, 13):
@@ -53,9 +52,8 @@ def lemma_21() -> Parts:
 def lemma_22() -> Parts:
     """Test the l1 sensitivity with the fairness penalty on random data sets.
 
-    The proof omits that the mean of the protected attribute moves with the data. The remark
-    replaces one of ten records, which has no features, d = 13: by the proof, nothing changes. The
-    published bound is large enough.
+    The remark replaces one of ten records, which has no features, d = 13: by the proof, nothing
+    changes.
     """
     x, z = np.ones((10, 13)), np.zeros((2, 10))
     x[0], z[1, 0] = 0.0, 1.0
@@ -83,9 +81,8 @@ def theorem_18() -> Parts:
     """Test the stated epsilon of the mechanism with two levels of Laplace noise.
 
     d = 2 to 41, eps_s over eps_n from 0.01 to 100; bounds on the change of both groups of
-    coefficients. The coefficients of the selected feature have more than 1/d of the change. The
-    claim holds because the published Delta_1 is large. With the tight one it does not: the remark
-    replaces a record that has the selected feature only, (y, z) from (0, 1) to (1, 0), d = 13.
+    coefficients. The remark has the tight Delta_1, and replaces a record that has the selected
+    feature only, (y, z) from (0, 1) to (1, 0), d = 13.
     """
     pairs = []
     for dim, split in product((2, 5, 13, 41), (0.01, 0.1, 1.0, 10.0, 100.0)):
@@ -100,10 +97,9 @@ def theorem_18() -> Parts:
 
 
 def theorem_19() -> Parts:
-    """Compare the exact epsilon of the extended Gaussian mechanism with the budget.
+    """Compare the exact epsilon of the extended Gaussian mechanism with 28 budgets.
 
-    28 pairs of epsilon and delta. The proof fixes Delta_2 = 1 and omits logarithms; the scale is
-    right.
+    The proof fixes Delta_2 = 1 and omits logarithms; the scale is right.
     """
     epsilon, delta = grid((0.01, 0.1, 0.5, 1.0, 3.0, 10.0, 50.0), (0.3, 1e-2, 1e-5, 1e-9))
     scales = [extended_gaussian_scale(Budget(e, d)) for e, d in zip(epsilon, delta, strict=True)]
@@ -113,9 +109,7 @@ def theorem_19() -> Parts:
 def theorem_20() -> Parts:
     """Compare the stated delta with the delta that a pair of neighbouring data sets requires.
 
-    d = 5 and 13, eps_s over eps_n of 1, 10 and 200, eps_n = 0.05, delta = 1e-5. The selected block
-    has more than 1/d of Delta_2, so that the average of two epsilons is too small where eps_s is
-    far above eps_n.
+    d = 5 and 13, eps_s over eps_n of 1, 10 and 200, eps_n = 0.05, delta = 1e-5.
     """
     measured, delta, epsilon_n = [], 1e-5, 0.05
     for dim, split in product((5, 13), (1.0, 10.0, 200.0)):
@@ -135,11 +129,10 @@ def theorem_20() -> Parts:
 
 
 def attribute_loss(dim: int, epsilon_selected: float) -> float:
-    r"""Return the largest privacy loss in PDFC if one record changes in the selected attribute.
+    """Return the largest privacy loss in PDFC if one record changes in the selected attribute.
 
-    A change of :math:`x_s` from 0 to 1 moves its linear coefficient by at most 3/2 and the
-    quadratic ones by 1/8 and, twice each, by 1/8. Their noise has the scale
-    :math:`\Delta_1/\epsilon_s`. There are d attributes.
+    A change of x_s from 0 to 1 moves its linear coefficient by at most 3/2 and each of 2d - 1
+    quadratic ones by 1/8. Their noise has the scale Delta_1 / eps_s.
     """
     change = 1.5 + (2 * (dim - 1) + 1) / 8
     return epsilon_selected * change / paper_sensitivity("l1", dim, fair=True)
@@ -149,8 +142,7 @@ def sentence_4() -> Parts:
     """Compare the privacy loss by the selected attribute with that at equal noise levels.
 
     d = 5, 13 and 41, eps_s over eps_n of 0.01 to 0.5, the total of Theorem 18 equal to 1. The
-    observer knows the other attributes. Noise on coefficients changes no correlation of x_s and z
-    in the data.
+    observer knows the other attributes.
     """
     dims, splits = grid((5, 13, 41), (0.01, 0.1, 0.5))
     stated = attribute_loss(dims, 1.0)

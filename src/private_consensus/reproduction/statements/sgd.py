@@ -44,10 +44,9 @@ def _accounted(
 def theorem_11() -> Parts:
     """Compare the budget with bounds on the epsilon of the noise of Remark 6.
 
-    1,000 records, delta = 1e-5, public batch sizes, replacement of a record. A short run has little
-    noise, and a batch of four records moves its mean by far more than the formula counts. The
-    remark has longer runs, and 100 rounds at epsilon 1 for neighbours that have a record more or
-    less and records that are sampled independently.
+    1,000 records, delta = 1e-5, public batch sizes, replacement of a record. The remark has longer
+    runs, and 100 rounds at epsilon 1 for neighbours that have a record more or less and records
+    that are sampled independently.
     """
     short = (1.0, 100, DEADLINE), (1.5, 100, DEADLINE), (1.5, 500, DEADLINE), (1.5, 44, CONSTANT)
     long = (1.0, 300, DEADLINE), (1.5, 700, DEADLINE), (1.5, 60, CONSTANT)
@@ -74,13 +73,11 @@ def remark_6() -> Parts:
 def epsilon_of_q_dpsgd_2(rounds: int) -> float:
     r"""Return a lower bound on the epsilon of Q-DPSGD-2 at the sigma of Remark 10 for epsilon 1.
 
-    One record has the gradient K or -K, all others have the gradient 0; p = 1, K = 1, 1,000
-    records, batches of B = 20, delta = 1e-5, :math:`w_{ii} = 1/2`, the steps of Theorem 17 and the
-    resolution 1e-6. An observer subtracts the received messages, which it knows. The sum of an
-    agent's messages is then a sum :math:`S` over the batches with the record, noise of variance
-    :math:`\sigma^2 T`, and roundings of at most the resolution. Chernoff's inequality bounds the
-    probability that the sum has the wrong sign. A discrete Gaussian has no larger moments
-    :math:`E\,e^{\lambda X}` than the continuous one. T is ``rounds``.
+    The setting is that of :func:`theorem_15`, with T ``rounds``. The sum of an agent's messages
+    less the received ones is a sum over the batches with the record, noise of variance
+    :math:`\sigma^2 T`, and roundings. Chernoff's inequality bounds the probability that it has the
+    wrong sign; a discrete Gaussian has no larger moments :math:`E\,e^{\lambda X}` than the
+    continuous one.
     """
     batch, resolution = 20, 1e-6
     alpha, averaging = rounds ** (-1 / 6), rounds**-0.5
@@ -101,10 +98,9 @@ def epsilon_of_q_dpsgd_2(rounds: int) -> float:
 def theorem_15() -> Parts:
     """Compare the budget with a lower bound on the epsilon of all messages at its noise.
 
-    Update (28) starts from the exact model, so that one use of a record changes all later messages,
-    and the theorem counts one message. One record has the gradient K or -K, all others 0; p = 1, m
-    = 1,000, B = 20, w_ii = 1/2, resolution 1e-6, the steps of Theorem 17 and sigma of Remark 10.
-    For the parameters of the figures, no attack on the published sigma is known.
+    One record has the gradient K or -K, all others 0; p = 1, m = 1,000, B = 20, w_ii = 1/2,
+    resolution 1e-6, the steps of Theorem 17 and sigma of Remark 10. For the parameters of the
+    figures, no attack on the published sigma is known.
     """
     epsilons = [epsilon_of_q_dpsgd_2(rounds) for rounds in (1000, 10_000)]
     inequality = bound("epsilon 1 over 1,000 and 10,000 rounds", 1.0, epsilons)
@@ -129,10 +125,9 @@ def remark_8() -> Parts:
 
 
 def remark_10() -> Parts:
-    """Compare the orders of the risk of both methods, and test the privacy of Q-DPSGD-2.
+    """Compare the orders of the risk of both methods, and attack Q-DPSGD-2 as in Theorem 15.
 
     The published orders at 21 numbers of records, budgets and dimensions at which T is at least 1.
-    The attack on the privacy is that of Theorem 15.
     """
     m, epsilon, p = grid([1e2, 1e3, 1e4], [0.1, 1.0, 10.0], [1, 10, 1e4])
     is_feasible = m * epsilon / p >= 1  # T of Remark 10, up to constants
@@ -193,19 +188,15 @@ def theorem_13() -> Parts:
 
 
 def theorem_17() -> Parts:
-    """Test the rate O(T^-1/3) of gradient and disagreement of Q-DPSGD-2 on smooth losses.
-
-    The problem is that of Theorem 13.
-    """
+    """Test the rate O(T^-1/3) of Q-DPSGD-2 for the problem of Theorem 13."""
     return _stationary(False)
 
 
 def lemma_15() -> Parts:
     """Test the variances of gradients of records and of batches limited by a deadline.
 
-    Items (ii) to (iv) hold for independent records. The size of a batch is V T_d rounded down. If
-    it is 0, the gradient is set to 0 (Remark 4), and (vi) fails. At the deadline of the figures,
-    0.4, it holds.
+    Items (ii) to (iv) hold for independent records. The size of a batch is V T_d rounded down, and
+    the gradient of an empty one is 0 (Remark 4). The deadline of the figures is 0.4.
     """
     gamma, mean, m, n = 1.3, 10.0, 50, 10
     speeds, variances = np.linspace(10, 90, 80_001), []
@@ -227,9 +218,8 @@ def lemma_15() -> Parts:
 def lemma_18() -> Parts:
     """Test the stated rate of the term of c in the recursion (41), a = c = 1.
 
-    In (41) both b and c have the factor T^(-3 delta), so that the term of c falls as T^(-delta),
-    not as T^(-2 delta). With c T^(-4 delta), as in the proof of Lemma 16, the rate is right. delta
-    = 0.4, T from 1e65 on, in the range of the lemma.
+    As published, and with c T^(-4 delta), as in the proof of Lemma 16. delta = 0.4, T from 1e65 on,
+    in the range of the lemma.
     """
     rate = 0.4
     T = np.geomspace(1e65, 1e75, 13)
@@ -244,9 +234,9 @@ def lemma_18() -> Parts:
 
 
 def lemma_19() -> Parts:
-    """Test the sensitivity of a stochastically rounded model, for random models and batches.
+    """Test the sensitivity of a stochastically rounded model, for 1,000 random models and batches.
 
-    1,000 pairs of gradients of norm K, the roundings as far apart as they can be.
+    Pairs of gradients of norm K, the roundings as far apart as they can be.
     """
     rng, pairs = np.random.default_rng(1), []
     for _ in range(1000):
