@@ -107,8 +107,8 @@ def _write(results: Results, run: Path, folder: Path) -> None:
     for kind in ("svg", "png"):
         for name in results.facts:
             copy(run / "figures" / f"{name}.{kind}", folder / "figures" / f"{name}.{kind}")
-        for file in sorted((run / "audit").glob(f"*.{kind}")):
-            copy(file, folder / "figures" / file.name)
+        for file in (run / "audit").glob(f"*.{kind}"):
+            copy(file, folder / "audit" / file.name)
     for name in results.tables:
         for kind in TABLES:
             copy(run / "tables" / f"{name}.{kind}", folder / "tables" / f"{name}.{kind}")

@@ -11,9 +11,9 @@ from private_consensus.common.symbols import power_of_ten
 NONE = "–"
 
 ABBREVIATIONS = {
-    "admm", "d_zoa", "decor", "dgd", "dp_admm", "dp_ci", "dsgd", "dvp", "ipp_admm", "ldp_admm",
-    "m_admm", "mafalda_sgd", "p_admm", "pdop", "pflr", "pp_admm", "pr_admm", "q_dpsgd_1",
-    "q_dpsgd_2", "r_admm", "sdm_dsgd",
+    "admm", "d_zoa", "decor", "dgd", "dp_admm", "dp_ci", "dsgd", "dvp", "inca", "ipp_admm",
+    "ldp_admm", "m_admm", "mafalda_sgd", "p_admm", "pdop", "pflr", "pp_admm", "pr_admm",
+    "q_dpsgd_1", "q_dpsgd_2", "r_admm", "sdm_dsgd",
 }  # fmt: skip
 """Algorithms whose displayed name is their name in capital letters."""
 
@@ -32,17 +32,19 @@ ALGORITHMS = {
     "pp_admm_renyi": "PP-ADMM, Rényi account",
     "random_aggregation": "random aggregation",
     "release_audit": "audit of one release",
+    "random_walk_sgd": "random walk SGD",
+    "whisper_dsgd": "Whisper D-SGD",
     "zip_dl": "Zip-DL",
 }
 """Displayed names of algorithms, unless the words of the name are displayed."""
 
 VARIANTS = {
     "b50": "batch of 50", "convex": "convex loss", "dual_unit": "noise of the duals as stated",
-    "early": "tuned for all iterations", "full": "sigma of Theorem 15",
+    "early": "tuned for all iterations",
     "full_zero": "sigma of Theorem 15, start 0", "lemma10": "sensitivity of Lemma 10",
     "lipschitz": "noise of Theorem 2", "literal": "as published", "main": "random start",
     "n20": "20 agents", "n30": "30 agents", "pair_fixed": "Algorithm 2, fixed weights",
-    "repaired": "corrected Stage II", "resolved": "", "theorem2": "noise of Theorem 2",
+    "repaired": "corrected Stage II", "resolved": "",
     "whole": "entire budget", "x_unit": "noise of the models as in the other methods",
     "zero": "start 0",
 }  # fmt: skip

@@ -1,6 +1,5 @@
 """Read the results of a run from its files, for the pages of the report."""
 
-import re
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,8 +17,6 @@ from private_consensus.reproduction.data.raw import read_provenance
 from private_consensus.reproduction.results.files import provenance_of, rows_of
 
 Row = Mapping[str, Any]
-SVG_SIZE = re.compile(r'<svg[^>]*?\bwidth="([\d.]+)"[^>]*?\bheight="([\d.]+)"', re.S)
-
 UNKNOWN_COMMIT = "unknown"
 REAL_DATA_HINT = (
     "To use real data, set a mirror (make reproduce MIRROR=folder) or connect to the internet."
@@ -43,8 +40,7 @@ class Results:
     claims, privacy : list of rows
         Rows of ``claims.parquet`` and ``privacy.parquet``.
     facts : mapping
-        Figure to its data source, range of numbers of runs, and size: ``source``, ``runs``,
-        ``width``, ``height``.
+        Figure to its data source and range of numbers of runs, ``source`` and ``runs``.
     tables : mapping
         Table to its numbers, as returned by
         :func:`~private_consensus.reproduction.results.tables.table_numbers`.
@@ -57,8 +53,7 @@ class Results:
     comparison : Path, optional
         Folder of the published comparison of methods.
     is_reference : bool
-        True for the published reference. It has no PDF files and no figure of the corrected
-        variants.
+        True for the published reference, which has no PDF files.
     seed : int
         Seed of all random streams.
     commit, versions
@@ -111,15 +106,10 @@ def read_results(plan: Row, files: Any, *, scale: str, commit: str) -> Results:
         Content of ``plan.json``: ``papers``, ``labels`` and the configuration ``config``.
     files : mapping or Namedlist of Snakemake
         Paths by kind. Parquet files are ``claims``, ``privacy``, and those of each figure
-        (``numbers``) and table (``tables``, optional). Each figure has an SVG file (``svg``), each
-        data card a JSON file (``cards``). Also optional: Parquet files of audits and corrected
-        variants (``audit``), of statements (``statements``), and of the published comparison of
-        methods (``compared``).
+        (``numbers``) and table (``tables``, optional). Each data card has a JSON file (``cards``).
+        Also optional: Parquet files of audits and corrected variants (``audit``), of statements
+        (``statements``), and of the published comparison of methods (``compared``).
     """
-    sizes = {
-        Path(path).stem: svg_size(Path(path).read_text(encoding="utf-8")) for path in files["svg"]
-    }
-    facts = {Path(path).stem: figure_facts(path) for path in files["numbers"]}
     statements, compared = files.get("statements"), files.get("compared")
     return Results(
         scale=scale,
@@ -130,7 +120,7 @@ def read_results(plan: Row, files: Any, *, scale: str, commit: str) -> Results:
         seed=plan["config"]["seed"],
         claims=rows_of(files["claims"]).to_dicts(),
         privacy=rows_of(files["privacy"]).to_dicts(),
-        facts={name: {**fact, **sizes[name]} for name, fact in facts.items()},
+        facts={Path(path).stem: figure_facts(path) for path in files["numbers"]},
         tables={Path(path).stem: rows_of(path) for path in files.get("tables", ())},
         cards=[read_json(path) for path in sorted(set(files["cards"]))],
         audit={Path(path).stem: rows_of(path).to_dicts() for path in files.get("audit", ())},
@@ -153,12 +143,6 @@ def surrogates_in(sources: Iterable[str]) -> list[str]:
     """List the surrogate data that descriptions of sources name, without duplicates."""
     origins = [origin for source in sources for origin in source.split("; ")]
     return list(dict.fromkeys(origin for origin in origins if "surrogate" in origin))
-
-
-def svg_size(text: str) -> dict[str, float]:
-    """Return the width and height that an SVG declares; empty without them."""
-    match = SVG_SIZE.search(text)
-    return dict(zip(("width", "height"), map(float, match.groups()), strict=True)) if match else {}
 
 
 def described_commit(folder: str | Path) -> str:

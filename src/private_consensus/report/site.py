@@ -44,9 +44,8 @@ def write_site(results: Results, source: str | Path, folder: str | Path) -> None
     front = {"index.html": page(results)}
     for name, text in {**front, **rendered, **scorecard.files(scorecard.scored(results))}.items():
         write_text(folder / name, text)
-    for name in DRAWINGS if not results.is_reference else ():
-        if name in results.audit:
-            copy(source / "audit" / f"{name}.svg", folder / "figures" / f"{name}.svg")
+    for name in {*DRAWINGS} & {*results.audit}:
+        copy(source / "audit" / f"{name}.svg", folder / "figures" / f"{name}.svg")
     if results.comparison:
         for kind in ("svg", "csv"):
             copy(

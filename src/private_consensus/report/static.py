@@ -4,7 +4,6 @@
 documentation, writes the report of ``results/reference``, and fails if a link is dead.
 """
 
-import argparse
 import re
 import shutil
 import sys
@@ -62,7 +61,6 @@ def reference_results(root: Path) -> Results:
         "claims": folder / "claims.parquet",
         "privacy": folder / "privacy.parquet",
         "numbers": [folder / "data" / f"{name}.parquet" for name in figures],
-        "svg": [folder / "figures" / f"{name}.svg" for name in figures],
         "tables": [folder / "data" / f"{name}.parquet" for name in tables],
         "audit": sorted((folder / "audit").glob("*.parquet")),
         "statements": folder / "statements.parquet",
@@ -110,12 +108,9 @@ def dead_links(site: Path) -> Iterator[str]:
 
 def main() -> int:
     """Write the site, and print its dead links."""
-    parser = argparse.ArgumentParser(description="Write documentation and report as one site.")
-    parser.add_argument("documentation", type=Path, help="HTML pages, such as results/docs")
-    parser.add_argument("site", type=Path, help="target folder, such as results/site")
-    options = parser.parse_args()
-    write_static(Path(), options.documentation, options.site)
-    links = list(dead_links(options.site))
+    documentation, site = map(Path, sys.argv[1:])
+    write_static(Path(), documentation, site)
+    links = list(dead_links(site))
     print(*links, f"{len(links)} dead links", sep="\n")
     return 1 if links else 0
 

@@ -101,7 +101,11 @@ def tables(means: pl.DataFrame, losses: pl.DataFrame) -> list[dict[str, Any]]:
     result = []
     for metric, problem in METRICS.items():
         ranked = rank.filter(metric=metric)
-        pairs = {(r["row"], r["column"]): r for r in won.filter(metric=metric).to_dicts()}
+        counts = won.filter(metric=metric).select("row", "column", "share", "decided", "cells")
+        pairs = {
+            (row, column): f"{share:.0%} ({decided}/{cells})"
+            for row, column, share, decided, cells in counts.iter_rows()
+        }
         methods = ranked["method"].to_list()
         rows = [
             [
@@ -109,7 +113,7 @@ def tables(means: pl.DataFrame, losses: pl.DataFrame) -> list[dict[str, Any]]:
                 f"{row['ratio']:.3g}",
                 f"{row['hindsight']:.3g}",
                 f"{row['edge']}/{row['cells']}",
-                *(_share(pairs.get((row["method"], column))) for column in methods),
+                *(pairs.get((row["method"], column), "") for column in methods),
             ]
             for row in ranked.to_dicts()
         ]
@@ -174,10 +178,6 @@ def markdown(means: pl.DataFrame, losses: pl.DataFrame) -> str:
         sections += [f"## {table['title']}", *filter(None, [table.get("note")])]
         sections.append(markdown_table(cells[0], cells[1:]).rstrip())
     return "\n\n".join(sections) + "\n"
-
-
-def _share(pair: dict[str, Any] | None) -> str:
-    return "" if pair is None else f"{pair['share']:.0%} ({pair['decided']}/{pair['cells']})"
 
 
 def _number(epsilon: float | None) -> str:

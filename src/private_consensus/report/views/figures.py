@@ -31,8 +31,6 @@ def figure(name: str, paper: Row, results: Results) -> dict[str, Any]:
         "source": facts["source"],
         "surrogate": "surrogate" in facts["source"],
         "runs": value_range(facts["runs"]),
-        "width": facts.get("width"),
-        "height": facts.get("height"),
         "links": LINKS[:-1] if results.is_reference else LINKS,
     }
 

@@ -72,7 +72,6 @@ def page(results: Results) -> dict[str, object]:
             for key, paper in results.papers.items()
             if (rows := by_variant(results.privacy, paper["experiments"]))
         ],
-        "is_drawn": not results.is_reference,
         "corrections": [
             {**row, **{key: reading_of(row[key], results) for key in ("published", "corrected")}}
             for row in results.audit.get("repairs", [])
