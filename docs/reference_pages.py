@@ -292,7 +292,7 @@ def measurements() -> str:
     metrics = [
         (
             code(name),
-            ", ".join(map(code, pc.problems.load(name).METRICS)),
+            ", ".join(map(code, pc.problems.class_of(name).metrics)),
             summary(pc.problems.load(name)),
         )
         for name in pc.problems.names()

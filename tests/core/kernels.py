@@ -56,7 +56,7 @@ def perceptrons(inputs: int, hidden: int = 5, agents: int = 3) -> Any:
     rows, sizes = g.integers(0, 12, (agents, 7)), np.array([[7, 3, 0]])
     batch_arguments = np.zeros(1, int), record_set, np.arange(12) % 10, rows, sizes, np.ones(1)
     out = np.empty_like(x)
-    backpropagation.clipped_gradients(x, *batch_arguments, True, hidden, out)
+    backpropagation.clipped_gradients(x, *batch_arguments, hidden, out)
     steps = rounds.steps_of(ring(agents), np.ones(agents), np.ones(agents), 1)
     moved, normals = x.copy(), rounds.normals(rounds.keys(KEY, 5), *x.shape)
     rounds.mix_and_step(moved, moved, moved, out, steps, normals)

@@ -11,19 +11,19 @@ SHAPES = [(1, 1), (5, 4), (63, 16), (64, 17), (130, 50), (30, 70)]
 """Pairs of the number of inputs and the number of hidden units."""
 
 
-def perceptron(inputs, hidden, loss="softmax", black=0.7):
+def perceptron(inputs, hidden, black=0.7):
     rng = np.random.default_rng(inputs)
     features = rng.random((RECORDS, inputs)) * (rng.random((RECORDS, inputs)) > black)
     labels = rng.integers(0, CLASSES, RECORDS)
     everyone = np.arange(RECORDS).reshape(1, 4, -1)
-    return Perceptron(features.astype(np.float32), labels, everyone, labels[:0], hidden, loss)
+    return Perceptron(features.astype(np.float32), labels, everyone, labels[:0], hidden)
 
 
 def exact(problem):
     """Return the problem in double precision, for which the reference implementation runs."""
     return Perceptron(
         problem.features.astype(float), problem.labels, problem.agent_rows, problem.test,
-        problem.hidden, problem.loss,
+        problem.hidden,
     )  # fmt: skip
 
 
@@ -34,12 +34,11 @@ def sample(problem, sizes, widest=11):
     return x, rows, np.array(sizes)
 
 
-@pytest.mark.parametrize("loss", ["softmax", "bce"])
 @pytest.mark.parametrize("clip", [np.inf, 2.0, 0.1])
 @pytest.mark.parametrize(("inputs", "hidden"), SHAPES)
 @pytest.mark.parametrize("black", [0.0, 0.7, 1.0])
-def test_gradients_equal_the_reference_up_to_rounding(inputs, hidden, loss, clip, black):
-    problem = perceptron(inputs, hidden, loss, black)
+def test_gradients_equal_the_reference_up_to_rounding(inputs, hidden, clip, black):
+    problem = perceptron(inputs, hidden, black)
     x, rows, sizes = sample(problem, [4, 0, 11, 1, 6])
     gradients = problem.clipped_gradient(x, rows, sizes, clip)
     expected_gradients = exact(problem).clipped_gradient(x.astype(float), rows, sizes, clip)
@@ -89,10 +88,9 @@ def test_settings_in_a_batch_have_the_gradients_of_single_settings():
     assert gradients.tobytes() == np.concatenate(alone).tobytes()
 
 
-@pytest.mark.parametrize("loss", ["softmax", "bce"])
 @pytest.mark.parametrize(("inputs", "hidden"), SHAPES)
-def test_losses_accuracies_and_outputs_equal_the_reference_up_to_rounding(inputs, hidden, loss):
-    problem = perceptron(inputs, hidden, loss)
+def test_losses_accuracies_and_outputs_equal_the_reference_up_to_rounding(inputs, hidden):
+    problem = perceptron(inputs, hidden)
     x, _, _ = sample(problem, [0, 0, 0])
     rows = np.random.default_rng(4).permutation(RECORDS)[:49]
     losses, accuracies = problem.evaluate(x, rows)

@@ -16,9 +16,9 @@ from private_consensus.core.randomness import Streams
 IMAGES = prepared_images(70, 20, inputs=6)
 
 
-def small(loss="softmax", dtype=float, agents=3, records=32, runs=(0, 1), **options):
+def small(dtype=float, agents=3, records=32, runs=(0, 1), **options):
     problem = perceptron.build(
-        Streams(5, runs), agents, prepared=IMAGES, hidden=4, records=records, loss=loss, **options
+        Streams(5, runs), agents, prepared=IMAGES, hidden=4, records=records, **options
     )
     return replace(problem, features=problem.features.astype(dtype))
 
@@ -34,10 +34,7 @@ def loss_of(problem, x, row):
     )
     o = expit(problem.features[row] @ W1 + b1) @ W2 + b2
     y = problem.labels[row]
-    if problem.loss == "softmax":
-        return -log_softmax(o)[y]
-    target = np.eye(CLASSES)[y]
-    return -(target * np.log(expit(o)) + (1 - target) * np.log(expit(-o))).sum()
+    return -log_softmax(o)[y]
 
 
 def differences(problem, x, row, h):
@@ -59,9 +56,8 @@ def point(problem, seed=1, scale=1.0):
     return scale * rng.normal(size=(problem.n_agents, problem.dim))
 
 
-@pytest.mark.parametrize("loss", ["softmax", "bce"])
-def test_gradient_differs_from_central_differences_by_the_square_of_the_step(loss):
-    problem = small(loss)
+def test_gradient_differs_from_central_differences_by_the_square_of_the_step():
+    problem = small()
     x = point(problem)[0]
     exact = one_record(problem, x, 7)
     errors = [np.abs(differences(problem, x, 7, h) - exact).max() for h in (0.1, 0.05, 0.025)]
@@ -70,11 +66,10 @@ def test_gradient_differs_from_central_differences_by_the_square_of_the_step(los
     assert errors[-1] < 1e-3 * np.abs(exact).max()
 
 
-@pytest.mark.parametrize("loss", ["softmax", "bce"])
 @pytest.mark.parametrize("clip", [np.inf, 2.0, 0.5])
 @pytest.mark.parametrize("sizes", [(9, 0, 4), (0, 3, 0), (5, 5, 5), (0, 0, 0)])
-def test_ghost_norms_clip_like_a_loop_over_records(loss, clip, sizes):
-    problem = small(loss)
+def test_ghost_norms_clip_like_a_loop_over_records(clip, sizes):
+    problem = small()
     x = point(problem)
     rng = np.random.default_rng(2)
     sample = rng.choice(70, size=(3, 9))
@@ -97,9 +92,8 @@ def test_single_precision_gradients_agree_with_double_precision():
     np.testing.assert_allclose(gradient, exact, atol=2e-6)
 
 
-@pytest.mark.parametrize("loss", ["softmax", "bce"])
-def test_the_local_gradient_is_the_mean_over_the_records_of_the_agent(loss):
-    problem = small(loss)
+def test_the_local_gradient_is_the_mean_over_the_records_of_the_agent():
+    problem = small()
     x = np.stack([point(problem), point(problem, 3)])[None]
     gradients = problem.gradient(x)
     for r in range(2):
@@ -108,9 +102,8 @@ def test_the_local_gradient_is_the_mean_over_the_records_of_the_agent(loss):
         np.testing.assert_allclose(gradients[0, r, 1], mean, atol=1e-13)
 
 
-@pytest.mark.parametrize("loss", ["softmax", "bce"])
-def test_losses_are_those_of_the_average_model_on_all_records(loss):
-    problem = small(loss)
+def test_losses_are_those_of_the_average_model_on_all_records():
+    problem = small()
     x = np.stack([point(problem), point(problem, 3)])[None]
     for r in range(2):
         average = x[0, r].mean(0)
@@ -153,12 +146,11 @@ def test_random_initial_models_have_their_distribution_and_are_shared():
     np.testing.assert_array_equal(problem.initial("random", other), x)
 
 
-@pytest.mark.parametrize("loss", ["softmax", "bce"])
 @pytest.mark.parametrize("at_once", [1, 5, 1000])
-def test_batched_evaluation_equals_the_evaluation_of_each_model(loss, at_once, monkeypatch):
+def test_batched_evaluation_equals_the_evaluation_of_each_model(at_once, monkeypatch):
     monkeypatch.setattr(perceptron, "BLOCK_ROWS", 7)
     monkeypatch.setattr(perceptron, "BLOCK_MODELS", at_once)
-    problem = small(loss)
+    problem = small()
     x = np.random.default_rng(4).normal(size=(2, 3, problem.dim))
     losses, accuracies = problem.evaluate(x, problem.test)
     assert losses.shape == accuracies.shape == (2, 3)
@@ -175,5 +167,5 @@ def test_rows_whose_squared_norm_overflows_are_refused():
     """Clipping divides by the norm of a gradient, which such rows make infinite or undefined."""
     images = prepared_images(70, 20, inputs=6)
     images.features[3, 0] = 1e20
-    with pytest.raises(InvalidInput, match=r"norm of problem\.features\[record 3\]"):
+    with pytest.raises(InvalidInput, match=r"norm of problem\.features\[row 3\]"):
         perceptron.build(Streams(5, (0,)), 3, prepared=images, hidden=4, records=20)

@@ -15,12 +15,12 @@ from private_consensus.core.problems import (
 )
 from private_consensus.core.problems.fair_classification import FairLogisticRegression
 from private_consensus.core.problems.lasso import Lasso
-from private_consensus.core.problems.logistic_regression import LogisticRegression, solver
-from private_consensus.core.problems.logistic_regression.metrics import excess
+from private_consensus.core.problems.logistic_regression import LogisticRegression
 from private_consensus.core.problems.mean_estimation import MeanEstimation
 from private_consensus.core.problems.perceptron import Perceptron
 from private_consensus.core.randomness import Streams
 from private_consensus.core.solvers import TOLERANCE
+from private_consensus.core.solvers import logistic as solver
 
 AGENTS = 4
 
@@ -58,8 +58,8 @@ def test_optimum_of_the_sum_agrees_with_scikit_learn(logistic):
     labels = logistic.labels.reshape(-1)
     reference_optimum = of_scikit_learn(features, labels, ridge=AGENTS * logistic.ridge, tol=1e-12)
     assert np.allclose(logistic.optimum, reference_optimum, atol=1e-6)
-    assert excess(logistic, logistic.optimum) == pytest.approx(0, abs=1e-14)
-    assert excess(logistic, reference_optimum + 0.1) > 1e-4
+    assert logistic.excess(logistic.optimum) == pytest.approx(0, abs=1e-14)
+    assert logistic.excess(reference_optimum + 0.1) > 1e-4
 
 
 def test_the_curvature_lies_between_strong_convexity_and_smoothness(logistic):

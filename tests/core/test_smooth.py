@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from private_consensus.core.problems.logistic_regression.solver import sigmoid_neg
 from private_consensus.core.solvers import TOLERANCE, minimise
+from private_consensus.core.solvers.logistic import sigmoid_neg
 
 WEIGHT, CURVATURE = 13.0, 0.03
 

@@ -75,12 +75,12 @@ def test_a_printed_problem_contains_no_records(name):
          "ound 50.0"),
         ("mean_estimation", "means", 100.0, "problem.means[run 0, agent 1, coordinate 0]: found 1"
          "00.0, expected a number in [-1, 1], the box"),
-        ("fair_classification", "labels", 2, "problem.labels[record 2]: found 2, expected 0 or 1"),
-        ("fair_classification", "features", -0.1, "problem.features[record 0, coordinate 2]: foun"
+        ("fair_classification", "labels", 2, "problem.labels[row 2]: found 2, expected 0 or 1"),
+        ("fair_classification", "features", -0.1, "problem.features[row 0, coordinate 2]: foun"
          "d -0.1, expected a number >= 0"),
         ("fair_classification", "test", 36, "expected different rows"),
         ("perceptron", "agent_rows", 10**6, "problem.agent_rows[run 0, agent 0, record 2]: found"),
-        ("perceptron", "agent_rows", 0, "a record belongs to one agent"),
+        ("perceptron", "agent_rows", 0, "one agent has a record"),
         ("linear_observation", "theta", np.nan, "problem.theta[coordinate 0]: found nan"),
     ],
 )  # fmt: skip
@@ -98,7 +98,6 @@ def test_one_error_names_agent_record_value_and_bound(name, array, value, messag
         ("logistic_regression", "coding", "other"), ("lasso", "weight", np.nan),
         ("lasso", "penalty", -1.0), ("lasso", "gradient_bound", 0.0), ("lasso", "row_bound", "1"),
         ("linear_observation", "noise", -0.1), ("perceptron", "hidden", 0),
-        ("perceptron", "loss", "other"),
     ],
 )  # fmt: skip
 def test_out_of_range_parameters_of_a_problem_are_refused(name, field, value):

@@ -86,11 +86,12 @@ def _cell(options: Namespace) -> dict[str, Any]:
     stated = {key: value for key, value in vars(options).items() if value is not None}
     values = {**DEFAULTS, **example, **stated}
     changes = _changes({**example.get("set", {}), **dict(map(_assignment, options.set))})
-    module = problems.load(values["problem"])
-    metric = values["metric"] or next(iter(module.METRICS))
-    arguments.choice("--metric", metric, (*module.METRICS, "value"))
+    metrics = problems.class_of(values["problem"]).metrics
+    metric = values["metric"] or next(iter(metrics))
+    arguments.choice("--metric", metric, (*metrics, "value"))
     arguments.choice("--quantity", values["quantity"], algorithm.quantities)
-    problem = {"name": values["problem"], **module.EXAMPLE, **changes["problem"]}
+    problem = {"name": values["problem"], **problems.load(values["problem"]).EXAMPLE}
+    problem |= changes["problem"]
     if "prepared" in problem:
         arguments.choice("problem.prepared", problem["prepared"], (synthetic.NAME,))
     agents = values["agents"]

@@ -217,17 +217,13 @@ def _forward(x, begin, records, rows, size, shape, scratch):
 
 
 @uncounted
-def _output_derivatives(back, row, label, softmax):
+def _output_derivatives(back, row, label):
     """Replace the outputs of a record by the derivatives of its loss."""
     o, class_mask = load(back, row * LANES), load(_CLASS_MASK, 0)
-    if softmax:
-        # Padding lanes are far below all classes.
-        o = o + (class_mask - _ONE) * _PADDING_SHIFT
-        e = _exponential(o - largest_of(o)) * class_mask
-        o = e / everywhere(total_of(e))
-    else:
-        o = _sigmoid(o) * class_mask
-    store(back, row * LANES, o)
+    # Padding lanes are far below all classes.
+    o = o + (class_mask - _ONE) * _PADDING_SHIFT
+    e = _exponential(o - largest_of(o)) * class_mask
+    store(back, row * LANES, e / everywhere(total_of(e)))
     back[row * LANES + label] -= _ONE
 
 
@@ -281,7 +277,7 @@ def _sum_rows(back, size, stride, width, out, begin):
 
 
 @uncounted
-def _backpropagate(x, begin, records, labels, rows, size, clip, softmax, shape, scratch, out):
+def _backpropagate(x, begin, records, labels, rows, size, clip, shape, scratch, out):
     """Compute the gradient of the agent whose model begins at ``begin``."""
     h, back1, back2, transposed, starts, bits, row_starts, units, nonzero_inputs = scratch
     hidden, padded, words = shape.hidden, shape.padded, shape.words
@@ -292,7 +288,7 @@ def _backpropagate(x, begin, records, labels, rows, size, clip, softmax, shape, 
             transposed[c * padded + k] = x[second_begin + k * CLASSES + c]
     _forward(x, begin, records, rows, size, shape, scratch)
     for r in range(size):
-        _output_derivatives(back2, r, labels[rows[r]], softmax)
+        _output_derivatives(back2, r, labels[rows[r]])
         length = records.lengths[rows[r]]
         _clip(h, back1, back2, transposed, shape, r, length, size, clip)
     out[:end] = _ZERO
@@ -306,7 +302,7 @@ def _backpropagate(x, begin, records, labels, rows, size, clip, softmax, shape, 
 
 
 @uncounted
-def _backpropagate_all(x, first, records, labels, rows, sizes, clips, softmax, shape, scratch, out):
+def _backpropagate_all(x, first, records, labels, rows, sizes, clips, shape, scratch, out):
     """Compute the gradients of all agents, one agent after the other for all settings."""
     settings, agents = sizes.shape
     dim = x.shape[1]
@@ -317,7 +313,7 @@ def _backpropagate_all(x, first, records, labels, rows, sizes, clips, softmax, s
             if sizes[s, i] > 0:
                 _backpropagate(
                     models, (first[s] + i) * dim, records, labels, rows[i], sizes[s, i], clips[s],
-                    softmax, shape, scratch, gradient,
+                    shape, scratch, gradient,
                 )  # fmt: skip
             else:
                 gradient[:] = _ZERO
@@ -353,7 +349,6 @@ def clipped_gradients(
     rows: np.ndarray,
     sizes: np.ndarray,
     clips: np.ndarray,
-    softmax: bool,
     hidden: int,
     out: np.ndarray,
 ) -> None:
@@ -373,8 +368,6 @@ def clipped_gradients(
         Batch sizes; the gradient of an empty batch is 0.
     clips : ndarray, shape (settings,)
         Largest l2 norm of a record's gradient, or infinity.
-    softmax : bool
-        True for softmax cross-entropy, False for the sum of binary cross-entropies.
     hidden : int
         Number of hidden units.
     out : ndarray of float32, shape (settings * agents, p)
@@ -391,7 +384,7 @@ def clipped_gradients(
     # Rows beyond a batch are not read.
     _require_indices("rows", rows[np.arange(widest) < sizes.max(0)[:, None]], records.lengths.size)
     scratch = _scratch(widest + GROUP, shape)
-    _backpropagate_all(x, first, records, labels, rows, sizes, clips, softmax, shape, scratch, out)
+    _backpropagate_all(x, first, records, labels, rows, sizes, clips, shape, scratch, out)
 
 
 # Compiled code accesses memory without bounds checks; algorithms choose models, rows and sizes.

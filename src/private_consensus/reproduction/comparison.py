@@ -13,7 +13,7 @@ import polars as pl
 from scipy.stats import t as student
 
 from private_consensus.common.errors import require
-from private_consensus.core import algorithms, problems
+from private_consensus.core import algorithms
 from private_consensus.core.algorithms.base import Algorithm
 from private_consensus.core.problems.logistic_regression import LogisticRegression
 from private_consensus.core.randomness import Streams
@@ -85,10 +85,9 @@ def _baseline_losses(
     """Return the losses of all runs by baseline and ridge."""
     streams = Streams(cell["seed"], tuple(range(cell["runs"])), cell["groups"])
     problem: Any = environment_of(setting, prepared).problem(streams)
-    metric = problems.load(setting["problem"]["name"]).METRICS[cell["measures"][0][1]]
 
     def losses(models: np.ndarray) -> np.ndarray:
-        return metric(problem, models[None, :, None, :])[0]
+        return problem.measure(cell["measures"][0][1], models[None, :, None, :])[0]
 
     origin = losses(np.zeros((cell["runs"], problem.dim)))
     rows = {("no data", ""): origin}

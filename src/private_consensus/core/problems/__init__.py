@@ -1,8 +1,8 @@
 """Optimisation problems, one module per problem, found by name.
 
-Each module has a function ``build(streams, agents, **parameters)``, the names of its ``METRICS``
-and parameters of an ``EXAMPLE``. A parameter ``partition`` is "shared" if all runs share one
-partition of the records, or "per_run".
+Each module has a function ``build(streams, agents, **parameters)``, whose return type is the class
+of the problem, and parameters of an ``EXAMPLE``. A parameter ``partition`` is "shared" if all runs
+share one partition of the records, or "per_run".
 """
 
 import pkgutil
@@ -72,4 +72,4 @@ def shared_by_runs(module: ModuleType, parameters: Mapping[str, Any]) -> bool:
     if "partition" in options:
         return parameters.get("partition", options["partition"].default) == "shared"
     # Without random data, the class has no number of runs.
-    return get_type_hints(module.build)["return"].n_runs is None
+    return not get_type_hints(module.build)["return"].offers("n_runs")

@@ -30,6 +30,7 @@ methods. Methods that are derived from these are marked as final.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, fields
@@ -37,14 +38,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 import numpy as np
 
-from private_consensus.common.arrays import float_array
+from private_consensus.common.arrays import float_array, require_array, require_each, require_finite
 from private_consensus.common.errors import InvalidInput, arguments, require
+
+from ..parameters import validate
 
 NORMS = ("l1", "l2", "linf")
 ROUNDING = 1e-12
 """Relative difference below which two computed bounds count as equal."""
 
 PUBLIC_RECORDS = "the number of an agent's records is public"
+
+SIZES = {"n_runs": "run", "n_agents": "agent", "records": "record", "dim": "coordinate"}
+"""Axis of the data whose length each attribute has."""
 
 Metric = Callable[[Any, np.ndarray], np.ndarray]
 """Function of a problem, of the class that lists the metric, and of local models."""
@@ -55,6 +61,10 @@ class Problem(ABC):
 
     Attributes
     ----------
+    axes : mapping
+        For each field with an array of finite floats, the names of its axes, such as ``"run agent
+        record coordinate"``; ``[run]`` may be missing, and ``test`` may be empty. The lengths of
+        the axes set the sizes below, unless the class defines them.
     n_agents, dim : int
         Number of agents and dimension of the decision variable.
     n_runs : int or None
@@ -101,6 +111,7 @@ class Problem(ABC):
         Name to a function of ``(problem, x[..., agents, dim])`` with values ``[...]``.
     """
 
+    axes: ClassVar[Mapping[str, str]] = {}
     metrics: ClassVar[Mapping[str, Metric]] = {}
     from_data: ClassVar[Mapping[str, str]] = {}
     oracles: ClassVar[tuple[str, ...]] = (PUBLIC_RECORDS,)
@@ -143,16 +154,32 @@ class Problem(ABC):
         def smoothness(self) -> float | np.ndarray: ...
 
     def __post_init__(self):
+        """Check numbers and arrays, and set the sizes; a subclass calls this method first."""
+        validate(self, "problem")
+        for name, axes in self.axes.items():
+            key, names = f"problem.{name}", axes.replace("[run]", "run").split()
+            options = {"optional": "[" in axes, "empty": "test" in names}
+            array = float_array(key, getattr(self, name), names, **options)
+            require_finite(key, array, names)
+            object.__setattr__(self, name, array)
+        self._set_sizes()
         # A later change of an array would not be checked.
         for value in vars(self).values():
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
 
-    def _convert(self, name: str, axes: Sequence[str], **options: Any) -> np.ndarray:
-        """Convert a field by :func:`.float_array`, and return its new value."""
-        array = float_array(f"problem.{name}", getattr(self, name), axes, **options)
-        object.__setattr__(self, name, array)
-        return array
+    def _set_sizes(self) -> None:
+        """Set the sizes from the axes of the arrays; refuse arrays that do not fit together."""
+        lengths: dict[str, int] = {}
+        for name, axes in self.axes.items():
+            shape = getattr(self, name).shape
+            names = axes.replace("[run]", "run").split()[-len(shape) :]
+            for axis, length in zip(names, shape, strict=True):
+                expected = lengths.setdefault(axis, length)
+                expected = f"{expected} entries along the axis {axis}, as other arrays have"
+                require(length == lengths[axis], f"problem.{name}", shape, expected)
+        sizes = {name: lengths[axis] for name, axis in SIZES.items() if axis in lengths}
+        vars(self).update(sizes)
 
     @abstractmethod
     def gradient(self, x: np.ndarray) -> np.ndarray:
@@ -458,6 +485,7 @@ class Problem(ABC):
         copied = object.__new__(type(self))
         for field in fields(self):
             vars(copied)[field.name] = changes.get(field.name, getattr(self, field.name))
+        copied._set_sizes()
         return copied
 
     @classmethod
@@ -465,9 +493,11 @@ class Problem(ABC):
     def offers(cls, name: str) -> bool:
         """Return True if the problem supports an optional attribute or method.
 
-        That is so for dataclass fields and for overridden methods that raise an error by default.
+        That is so for dataclass fields, for lengths of axes, and for overridden methods that raise
+        an error by default.
         """
-        if name in getattr(cls, "__dataclass_fields__", {}):
+        is_size = name in SIZES and SIZES[name] in " ".join(cls.axes.values())
+        if is_size or name in getattr(cls, "__dataclass_fields__", {}):
             return True
         return getattr(cls, name, None) is not getattr(Problem, name, None)
 
@@ -478,3 +508,15 @@ def consensus_error(problem: Problem | None, x: np.ndarray) -> np.ndarray:
     The problem is ignored; all metrics have this argument.
     """
     return ((x - x.mean(-2, keepdims=True)) ** 2).sum(-1).mean(-1)
+
+
+def require_rows(
+    key: str, rows: np.ndarray, axes: Sequence[str], count: int, *, empty: bool = False
+) -> None:
+    """Refuse indices that no row has, and a row that occurs twice along the first axis."""
+    require_array(key, rows, axes, kinds="iu", empty=empty)
+    exists = (rows >= 0) & (rows < count)
+    require_each(exists, key, rows, axes, f"a row from 0 to {count - 1}")
+    ordered = np.sort(rows.reshape(len(rows), math.prod(rows.shape[1:])), axis=1)
+    is_new, expected = ordered[:, 1:] != ordered[:, :-1], "different rows: one agent has a record"
+    require_each(is_new, key, ordered[:, 1:], (axes[0], "index in ascending order"), expected)

@@ -5,7 +5,7 @@ r"""Logistic regression as a quadratic, with the covariance of a protected attri
 
 with labels y and protected attribute z in {0, 1}, rows :math:`x \ge 0`, :math:`\|x\|_2 \le 1`. One
 agent has all training rows. A record is predicted positive if and only if :math:`x^T w > 0`.
-Each run has its own training and test set, or one of ``splits`` pairs of sets.
+Each run has its own training and test set.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,19 +15,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from private_consensus.common.arrays import (
-    require_array,
-    require_each,
-    require_rows_within,
-    require_shape,
-)
+from private_consensus.common import arrays
 from private_consensus.common.errors import arguments, require
 from private_consensus.privacy.functional import Sensitivity
 
-from ..parameters import Count, Fraction, validated
-from ..randomness import Streams, generator
-from .base import Problem
+from ..parameters import validated
+from ..randomness import Streams
+from .base import Problem, require_rows
 
+TEST_FRACTION = 0.2
+"""Fraction of the rows in the test set of a run."""
 GROUPS = 4
 """Pairs (z, y) of protected attribute and label: (0, 0), (0, 1), (1, 0), (1, 1)."""
 
@@ -74,34 +71,30 @@ class FairLogisticRegression(Problem):
     test: np.ndarray
     columns: Callable[..., np.ndarray]
 
+    axes: ClassVar[Mapping[str, str]] = {"features": "row coordinate"}
     run_fields: ClassVar[tuple[str, ...]] = ("test",)
-
-    def __post_init__(self):
-        axes = ("record", "coordinate")
-        features = self._convert("features", axes)
-        require_rows_within("problem.features", features, 1.0, axes)
-        require_each(features >= 0, "problem.features", features, axes, "a number >= 0")
-        for name in ("labels", "protected"):
-            values = getattr(self, name)
-            require_array(f"problem.{name}", values, axes[:1], kinds="biu")
-            require_shape(f"problem.{name}", values, (len(features),), "features")
-            coded = (values == 0) | (values == 1)
-            require_each(coded, f"problem.{name}", values, axes[:1], "0 or 1")
-        _require_test_rows(self.test, len(features))
-        super().__post_init__()
-
     n_agents = 1
     from_data: ClassVar[Mapping[str, str]] = {
         "mean": "the mean of the protected attribute over all training and test rows"
     }
 
+    def __post_init__(self):
+        super().__post_init__()
+        features, axes = self.features, ("row", "coordinate")
+        arrays.require_rows_within("problem.features", features, 1.0, axes)
+        arrays.require_each(features >= 0, "problem.features", features, axes, "a number >= 0")
+        for name in ("labels", "protected"):
+            key, values = f"problem.{name}", getattr(self, name)
+            arrays.require_array(key, values, axes[:1], kinds="biu")
+            arrays.require_shape(key, values, (len(features),), "features")
+            arrays.require_each((values == 0) | (values == 1), key, values, axes[:1], "0 or 1")
+        require_rows("problem.test", self.test, ("run", "test row"), len(features))
+        expected = f"fewer test rows than the {len(features)} rows"
+        require(self.records > 0, "problem.test", self.test.shape, expected)
+
     @property
     def n_runs(self) -> int:
         return len(self.test)
-
-    @property
-    def dim(self) -> int:
-        return self.features.shape[1]
 
     @property
     def records(self) -> int:
@@ -256,7 +249,6 @@ class FairLogisticRegression(Problem):
     }
 
 
-METRICS = FairLogisticRegression.metrics
 EXAMPLE = {"prepared": "synthetic", "protected": "group"}
 
 
@@ -267,8 +259,6 @@ def build(
     *,
     prepared,
     protected: str,
-    test_share: Fraction = 0.2,
-    splits: Count | None = None,
 ) -> FairLogisticRegression:
     """Split prepared rows at random into training and test rows.
 
@@ -283,10 +273,6 @@ def build(
         ``protected`` attributes, and ``columns_of``.
     protected : str
         Name of a prepared attribute with two values.
-    test_share : float
-        Fraction of the rows in the test set.
-    splits : int, optional
-        Run r has split r modulo this number. By default each run has its own split.
 
     Returns
     -------
@@ -295,18 +281,15 @@ def build(
     Raises
     ------
     InvalidInput
-        If there are several agents, the attribute does not exist, is constant or has more than
-        two values, a feature is negative, or the norm of a row exceeds 1.
+        If there are several agents, the attribute has not two values, a group or label is absent
+        from a test set, a feature is negative, or the norm of a row exceeds 1.
     """
     require(agents == 1, "network.agents", agents, "1: one agent holds all rows")
     z = _protected(prepared, protected)
     labels = np.asarray(prepared.labels)
-    require_each(np.abs(labels) == 1, "problem.prepared.labels", labels, ("row",), "-1 or 1")
-    rows = len(labels)
-    size = round(test_share * rows)
-    expected = f"a fraction with at least one test row and one training row of {rows} rows"
-    require(0 < size < rows, "problem.test_share", test_share, expected)
-    test = np.stack([g.permutation(rows)[:size] for g in _generators(streams, splits)])
+    arrays.require_each(np.abs(labels) == 1, "problem.prepared.labels", labels, ("row",), "-1 or 1")
+    size = round(TEST_FRACTION * len(labels))
+    test = np.stack([g.permutation(len(labels))[:size] for g in streams.generators("data")])
     problem = FairLogisticRegression(
         np.asarray(prepared.features, float),
         (labels > 0).astype(np.int64),
@@ -314,36 +297,9 @@ def build(
         test,
         prepared.columns_of,
     )
-    require(
-        bool((problem.sizes > 0).all()),
-        "problem.test_share",
-        test_share,
-        "test rows of both labels in both groups",
-    )
+    smallest, expected = int(problem.sizes.min()), "test rows of both labels in both groups"
+    require(smallest > 0, "problem.prepared", f"a group and label with {smallest} rows", expected)
     return problem
-
-
-def _require_test_rows(test: np.ndarray, rows: int) -> None:
-    axes = ("run", "test record")
-    require_array("problem.test", test, axes, kinds="iu")
-    expected = f"fewer test rows than the {rows} rows"
-    require(test.shape[1] < rows, "problem.test", test.shape, expected)
-    in_range = (test >= 0) & (test < rows)
-    require_each(in_range, "problem.test", test, axes, f"a row from 0 to {rows - 1}")
-    ordered = np.sort(test, axis=1)
-    is_distinct = np.ones(test.shape, bool)
-    is_distinct[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    require_each(is_distinct, "problem.test", ordered, axes, "different rows")
-
-
-def _generators(streams: Streams, splits: int | None) -> list[np.random.Generator]:
-    if splits is None:
-        return streams.generators("data")
-    group = streams.groups.get("data", "")
-    return [
-        generator(streams.root, "data", group, run % splits, f"one of {splits} splits")
-        for run in streams.runs
-    ]
 
 
 def _protected(prepared, name: str) -> np.ndarray:

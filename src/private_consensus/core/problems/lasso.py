@@ -21,14 +21,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from private_consensus.common.arrays import (
-    require_finite,
-    require_rows_within,
-    require_shape,
-)
+from private_consensus.common.arrays import require_rows_within
 from private_consensus.common.errors import require
 
-from ..parameters import Count, FiniteNonNegative, FinitePositive, Positive, validate, validated
+from ..parameters import Count, FiniteNonNegative, FinitePositive, Positive, validated
 from ..randomness import Streams
 from ..solvers import Unsolved
 from .base import PUBLIC_RECORDS, Problem, consensus_error
@@ -68,15 +64,15 @@ class Lasso(Problem):
     gradient_bound: Positive = np.inf
     row_bound: Positive = np.inf
 
+    axes: ClassVar[Mapping[str, str]] = {
+        "features": "run agent record coordinate",
+        "responses": "run agent record",
+    }
+
     def __post_init__(self):
-        validate(self, "problem")
-        axes = ("run", "agent", "record", "coordinate")
-        self._convert("features", axes)
-        self._convert("responses", axes[:-1])
-        require_shape("problem.responses", self.responses, self.features.shape[:-1], "features")
-        require_rows_within("problem.features", self.features, self.row_bound, axes)
-        require_finite("problem.responses", self.responses, axes[:-1])
         super().__post_init__()
+        axes = ("run", "agent", "record", "coordinate")
+        require_rows_within("problem.features", self.features, self.row_bound, axes)
 
     least_convexity = 0.0
     from_data: ClassVar[Mapping[str, str]] = {
@@ -91,22 +87,6 @@ class Lasso(Problem):
         "where features are normalised, columns are divided by their largest entry, over all "
         "agents' records",
     )
-
-    @property
-    def n_runs(self) -> int:
-        return len(self.features)
-
-    @property
-    def n_agents(self) -> int:
-        return self.features.shape[1]
-
-    @property
-    def records(self) -> int:
-        return self.features.shape[2]
-
-    @property
-    def dim(self) -> int:
-        return self.features.shape[-1]
 
     @cached_property
     def gram(self) -> np.ndarray:
@@ -240,7 +220,6 @@ class Lasso(Problem):
     }
 
 
-METRICS = Lasso.metrics
 EXAMPLE = {"records": 20, "dim": 10}
 
 

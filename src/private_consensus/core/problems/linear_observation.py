@@ -11,19 +11,16 @@ Neighbours (Definition 3.1) differ in one :math:`y_i(t)`, by at most :math:`\del
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
-from private_consensus.common.arrays import (
-    require_finite,
-    require_shape,
-)
 from private_consensus.common.errors import arguments, require
 
-from ..parameters import FiniteNonNegative, validate, validated
+from ..parameters import FiniteNonNegative, validated
 from ..randomness import Streams
 from .base import Problem, consensus_error
 
@@ -54,32 +51,13 @@ class LinearObservation(Problem):
     initial: np.ndarray
     noise: FiniteNonNegative
 
-    def __post_init__(self):
-        validate(self, "problem")
-        axes = ("agent", "measurement", "coordinate")
-        self._convert("theta", axes[-1:])
-        for name in ("constant", "sine", "cosine"):
-            matrices = self._convert(name, axes)
-            shape = (*self.constant.shape[:2], len(self.theta))
-            require_shape(f"problem.{name}", matrices, shape, "constant and theta")
-            require_finite(f"problem.{name}", matrices, axes)
-        self._convert("initial", axes[::2])
-        shape = (len(self.constant), len(self.theta))
-        require_shape("problem.initial", self.initial, shape, "constant and theta")
-        require_finite("problem.theta", self.theta, axes[-1:])
-        require_finite("problem.initial", self.initial, axes[::2])
-        super().__post_init__()
-
+    axes: ClassVar[Mapping[str, str]] = {
+        "theta": "coordinate",
+        **dict.fromkeys(("constant", "sine", "cosine"), "agent measurement coordinate"),
+        "initial": "agent coordinate",
+    }
     oracles: ClassVar[tuple[str, ...]] = ("the matrices H_i(t) are public",)
     strong_convexity: ClassVar[float] = 0.0  # observations of one time do not determine theta
-
-    @property
-    def n_agents(self) -> int:
-        return self.constant.shape[0]
-
-    @property
-    def dim(self) -> int:
-        return self.constant.shape[-1]
 
     @property
     def noise_variance(self) -> float:
@@ -185,7 +163,6 @@ def _coordinate(metric: str, agents: int, dim: int) -> tuple[int, int]:
     return i - 1, k - 1
 
 
-METRICS = LinearObservation.metrics
 EXAMPLE = {
     "theta": [-1.0, 1.0],
     "initial": [0.0, 0.4],

@@ -5,6 +5,7 @@ r"""Distributed mean estimation in a box (Showkatbakhsh et al., eq. (38)).
 The objective is a SUM over the agent's records, hence :math:`\mu = L = |D_i|`.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
@@ -12,14 +13,10 @@ import numpy as np
 from annotated_types import Ge, Lt
 from scipy.special import ndtr, ndtri
 
-from private_consensus.common.arrays import (
-    require_each,
-    require_finite,
-    tolerance_of,
-)
+from private_consensus.common.arrays import require_each, tolerance_of
 from private_consensus.common.errors import require
 
-from ..parameters import Count, FinitePositive, validate, validated
+from ..parameters import Count, FinitePositive, validated
 from ..randomness import Streams
 from .base import Problem, consensus_error
 
@@ -47,31 +44,17 @@ class MeanEstimation(Problem):
     box: FinitePositive
     size_ratio: Annotated[float, Ge(1), Lt(np.inf)] = 1.0
 
+    axes: ClassVar[Mapping[str, str]] = {"means": "run agent coordinate"}
     run_fields: ClassVar[tuple[str, ...]] = ("means",)
 
     def __post_init__(self):
-        validate(self, "problem")
-        axes = ("run", "agent", "coordinate")
-        self._convert("means", axes)
-        require_finite("problem.means", self.means, axes)
+        super().__post_init__()
         bound = self.box * self.size_ratio
         limit = bound * (1 + tolerance_of(self.means))
         within = (self.means >= -limit) & (self.means <= limit)
         expected = f"a number in [-{bound:g}, {bound:g}], the box"
+        axes = ("run", "agent", "coordinate")
         require_each(within, "problem.means", self.means, axes, expected)
-        super().__post_init__()
-
-    @property
-    def n_runs(self) -> int:
-        return len(self.means)
-
-    @property
-    def n_agents(self) -> int:
-        return self.means.shape[-2]
-
-    @property
-    def dim(self) -> int:
-        return self.means.shape[-1]
 
     @property
     def strong_convexity(self) -> float:
@@ -144,7 +127,6 @@ class MeanEstimation(Problem):
     }
 
 
-METRICS = MeanEstimation.metrics
 EXAMPLE = {"records": 100, "dim": 5, "box": 5.0}
 
 
@@ -157,7 +139,6 @@ def build(
     dim: Count,
     box: FinitePositive,
     centre: float = 0.7,
-    deviation: FinitePositive = 1.0,
 ) -> MeanEstimation:
     """Sample records from a normal distribution truncated to the box.
 
@@ -176,20 +157,18 @@ def build(
     box : float
         Half the side length R of the box.
     centre : float
-        Mean before truncation, divided by ``box``.
-    deviation : float
-        Standard deviation before truncation.
+        Mean before truncation, divided by ``box``; the standard deviation is 1.
 
     Returns
     -------
     MeanEstimation
     """
     mean = centre * box
-    lowest, highest = ndtr((np.array([-box, box]) - mean) / deviation)
+    lowest, highest = ndtr(np.array([-box, box]) - mean)
     means = np.empty((len(streams.runs), agents, dim))
     # The first axis is the record, so that more records do not change earlier records.
     for run, generator in enumerate(streams.generators("data")):
         uniform = generator.random((records, agents, dim))
         normal = ndtri(lowest + (highest - lowest) * uniform)
-        means[run] = np.clip(mean + deviation * normal, -box, box).mean(0)
+        means[run] = np.clip(mean + normal, -box, box).mean(0)
     return MeanEstimation(means, records, box)

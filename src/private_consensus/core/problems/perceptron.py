@@ -4,11 +4,8 @@ r"""Perceptron with one hidden layer for image classification (dissertation 4.5)
           x = (W_1, b_1, W_2, b_2) \in R^p
 
 with the sigmoid :math:`\varsigma`. A record's loss is softmax cross-entropy,
-:math:`\ln\sum_k e^{o_k} - o_y`, or the sum of ten binary cross-entropies,
-:math:`\sum_k \ln(1+e^{o_k}) - o_y` (``loss: bce``). The dissertation states "cross-entropy"; the
-code of the predecessor paper uses the second loss. Both have
-:math:`\partial\ell/\partial o = \pi - e_y`, with the softmax or the sigmoids :math:`\pi`. An
-agent's objective is the mean over its records.
+:math:`\ln\sum_k e^{o_k} - o_y`, with the derivative :math:`\partial\ell/\partial o = \pi - e_y`
+and the softmax :math:`\pi`. An agent's objective is the mean over its records.
 
 The gradient of a record in one layer is the outer product of the layer's input and of the
 backpropagated derivative, so
@@ -18,27 +15,22 @@ backpropagated derivative, so
 and scaling the rows of :math:`\delta` clips it. Gradients of single records are not computed.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from private_consensus.common.arrays import (
-    require_array,
-    require_each,
-    require_rows_within,
-    require_shape,
-)
+from private_consensus.common import arrays
 from private_consensus.common.errors import arguments, require
 from private_consensus.kernels import backpropagation
 
-from ..parameters import Count, validate, validated
+from ..parameters import Count, validated
 from ..randomness import Streams
-from .base import Problem, consensus_error
+from .base import Problem, consensus_error, require_rows
 
 CLASSES = 10
-Loss = Literal["softmax", "bce"]
 INITS = ("zero", "random")
 BLOCK_ROWS, BLOCK_MODELS = 1000, 8
 
@@ -63,8 +55,6 @@ class Perceptron(Problem):
         Indices of the test records.
     hidden : int
         Number of hidden units.
-    loss : {"softmax", "bce"}
-        Softmax cross-entropy or the sum of binary cross-entropies.
     """
 
     features: np.ndarray
@@ -72,32 +62,21 @@ class Perceptron(Problem):
     agent_rows: np.ndarray
     test: np.ndarray
     hidden: Count
-    loss: Loss = "softmax"
+
+    axes: ClassVar[Mapping[str, str]] = {"features": "row input"}
 
     def __post_init__(self):
-        validate(self, "problem")
-        features, labels = self._convert("features", ("record", "coordinate")), self.labels
-        count = len(features)
-        require_array("problem.labels", labels, ("record",), kinds="iu")
-        require_shape("problem.labels", labels, features.shape[:1], "features")
-        # Larger squared norms overflow, and clipping then has no effect.
-        largest = float(np.finfo(features.dtype).max) ** 0.25
-        require_rows_within("problem.features", features, largest, ("record", "coordinate"))
-        coded = (labels >= 0) & (labels < CLASSES)
-        require_each(coded, "problem.labels", labels, ("record",), f"0 to {CLASSES - 1}")
-        axes = ("run", "agent", "record")
-        require_array("problem.agent_rows", self.agent_rows, axes, kinds="iu")
-        require_array("problem.test", self.test, axes[-1:], kinds="iu", empty=True)
-        for name, rows in {"agent_rows": self.agent_rows, "test": self.test}.items():
-            in_range = (rows >= 0) & (rows < count)
-            expected = f"a row from 0 to {count - 1}"
-            require_each(in_range, f"problem.{name}", rows, axes[-rows.ndim :], expected)
-        ordered = np.sort(self.agent_rows.reshape(len(self.agent_rows), -1), axis=1)
-        is_distinct = np.ones(ordered.shape, bool)
-        is_distinct[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-        expected = "different rows: a record belongs to one agent"
-        require_each(is_distinct, "problem.agent_rows", ordered, axes[::2], expected)
         super().__post_init__()
+        labels, count = self.labels, len(self.features)
+        # Larger squared norms overflow, and clipping then has no effect.
+        largest = float(np.finfo(self.features.dtype).max) ** 0.25
+        arrays.require_rows_within("problem.features", self.features, largest, ("row", "input"))
+        arrays.require_array("problem.labels", labels, ("row",), kinds="iu")
+        arrays.require_shape("problem.labels", labels, (count,), "features")
+        coded = (labels >= 0) & (labels < CLASSES)
+        arrays.require_each(coded, "problem.labels", labels, ("row",), f"0 to {CLASSES - 1}")
+        require_rows("problem.agent_rows", self.agent_rows, ("run", "agent", "record"), count)
+        require_rows("problem.test", self.test, ("test record",), count, empty=True)
 
     @property
     def n_runs(self) -> int:
@@ -186,10 +165,8 @@ class Perceptron(Problem):
         out : ndarray, shape (settings * agents, p)
             Array for the result.
         """
-        options = self.loss == "softmax", self.hidden, out
-        backpropagation.clipped_gradients(
-            x, first, self._records, self.labels, rows, sizes, clips, *options
-        )
+        batch = self._records, self.labels, rows, sizes, clips, self.hidden
+        backpropagation.clipped_gradients(x, first, *batch, out)
 
     @cached_property
     def _records(self) -> backpropagation.PackedRecords:
@@ -230,11 +207,8 @@ class Perceptron(Problem):
 
     def _slopes(self, o: np.ndarray, labels: np.ndarray) -> np.ndarray:
         r"""Compute derivatives :math:`\pi - e_y` by the outputs [..., classes]."""
-        if self.loss == "softmax":
-            o = np.exp(o - o.max(-1, keepdims=True))
-            o /= o.sum(-1, keepdims=True)
-        else:
-            o = sigmoid(o)
+        o = np.exp(o - o.max(-1, keepdims=True))
+        o /= o.sum(-1, keepdims=True)
         return o - (labels[..., None] == np.arange(CLASSES))
 
     def evaluate(self, x: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -265,8 +239,6 @@ class Perceptron(Problem):
         """
         label_outputs = o[:, labels, np.arange(len(labels))]
         maximum, is_correct = o.max(-2), o.argmax(-2) == labels
-        if self.loss == "bce":
-            return np.logaddexp(o, 0).sum(-2) - label_outputs, is_correct
         o -= maximum[:, None]
         return np.log(np.exp(o, out=o).sum(-2)) + maximum - label_outputs, is_correct
 
@@ -287,7 +259,6 @@ class Perceptron(Problem):
     }
 
 
-METRICS = Perceptron.metrics
 EXAMPLE = {"prepared": "synthetic", "hidden": 10, "records": 1000}
 
 
@@ -319,7 +290,6 @@ def build(
     prepared,
     hidden: Count,
     records: Count = 10_000,
-    loss: Loss = "softmax",
     partition: Literal["shared", "per_run"] = "per_run",
     test_rows: Count | None = None,
 ) -> Perceptron:
@@ -337,8 +307,6 @@ def build(
         Number of hidden units, 50 for MNIST and 40 for CIFAR-10.
     records : int
         Number of records of all agents together; each agent has ``records // agents``.
-    loss : {"softmax", "bce"}
-        Softmax cross-entropy or the sum of binary cross-entropies.
     partition : {"per_run", "shared"}
         Each run samples its own records and partition, or all runs share one partition.
     test_rows : int, optional
@@ -360,4 +328,4 @@ def build(
     agent_rows = train[rows.reshape(len(generators), agents, records_per_agent)]
     features = np.asarray(prepared.features, np.float32)
     test = np.asarray(prepared.splits["test"])[:test_rows]
-    return Perceptron(features, labels, agent_rows, test, hidden, loss)
+    return Perceptron(features, labels, agent_rows, test, hidden)

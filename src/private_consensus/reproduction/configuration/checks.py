@@ -108,7 +108,7 @@ def _wrong_experiment(key_path: str, experiment: Experiment, paper: Paper) -> It
 
 
 def _wrong_measures(key_path: str, experiment: Experiment) -> Iterator[str]:
-    metrics = problems.load(experiment.problem.name).METRICS
+    metrics = problems.class_of(experiment.problem.name).metrics
     loaded = [algorithms.load(name) for name in experiment.algorithms]
     observables = dict.fromkeys(q for algorithm in loaded for q in algorithm.quantities)
     for quantity, metric in experiment.measures:

@@ -1,30 +1,42 @@
-"""Objective of regularised logistic regression and its sensitivities."""
+r"""Regularised logistic regression on records distributed among agents.
+
+.. math:: f_i(x) = w \sum_{j} \ln\bigl(1 + e^{-y_{ij}\, x^T z_{ij}}\bigr) +
+    \tfrac{\lambda}{2}\|x\|_2^2
+
+with labels in {-1, +1} and rows :math:`\|z\|_2 \le 1`. With ``w = 1`` it is a sum over the records
+(Showkatbakhsh et al.), with ``w = C / N_i`` a scaled mean (Xiao et al., Ding). Xiao et al. state
+labels in {0, 1}: a record labelled 0 then has a constant loss and no influence.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from scipy.optimize import minimize
 from scipy.special import expit
 
-from private_consensus.common.arrays import (
-    require_array,
-    require_each,
-    require_finite,
-    require_rows_within,
-    require_shape,
-)
+from private_consensus.common import arrays
 from private_consensus.common.errors import arguments, require
 from private_consensus.kernels import logistic as kernel
 from private_consensus.kernels.compiling import share_out
 
-from ...parameters import FiniteNonNegative, FinitePositive, Positive, validate
-from ..base import Problem
-from . import metrics, optimum, solver
-from .solver import losses_of, per_agent, sigmoid_neg
+from ..parameters import Count, FiniteNonNegative, FinitePositive, Positive, validated
+from ..randomness import Streams
+from ..solvers import minimise
+from ..solvers.logistic import (
+    AgentRecords,
+    losses_of,
+    per_agent,
+    sigmoid_neg,
+    solve_by_arrays,
+    solve_in_lanes,
+)
+from .base import Problem, consensus_error
 
 INITS = ("zero", "random")
 Coding = Literal["signed", "zero_one"]
@@ -35,20 +47,8 @@ BLOCK_ENTRIES = 2**17
 SMALL_ENTRIES = 20_000
 """Number of record entries per agent up to which array operations on all agents are faster than
 compiled code."""
-
-
-def _require_padding(features: np.ndarray, labels: np.ndarray, sizes: Any, negative: float) -> None:
-    """Raise an error for invalid numbers of records, and for padding that is not empty."""
-    require_array("problem.sizes", sizes, ("agent",), kinds="iu")
-    require_shape("problem.sizes", sizes, features.shape[-3:-2], "the agents")
-    largest = features.shape[-2]
-    expected = f"a whole number between 1 and {largest}, the rows of an agent"
-    require_each((sizes >= 1) & (sizes <= largest), "problem.sizes", sizes, ("agent",), expected)
-    axes = ("run", "agent", "record")
-    is_record = np.arange(largest) < sizes[:, None]
-    empty = (features == 0).all(-1) & (labels == negative)
-    expected = f"padding after the agent's records: zeros with the label {negative}"
-    require_each(empty | is_record, "problem.labels", labels, axes, expected)
+OPTIMUM_ERROR = 1e-9
+"""Numerical error of the optimum, below which distances to it are not resolved."""
 
 
 @dataclass(frozen=True)
@@ -92,50 +92,47 @@ class LogisticRegression(Problem):
     sizes: np.ndarray | None = None
     nonnegative: bool = False
 
+    axes: ClassVar[Mapping[str, str]] = {
+        "features": "[run] agent record coordinate",
+        "labels": "[run] agent record",
+        "test_features": "[run] test coordinate",
+    }
+
     def __post_init__(self):
-        validate(self, "problem")
+        super().__post_init__()
+        features, labels, tests = self.features, self.labels, self.test_features
         axes = ("run", "agent", "record", "coordinate")
-        features, labels = self._convert("features", axes, optional=1), self.labels
-        require_array("problem.labels", labels, axes[:-1], optional=1)
-        require_shape("problem.labels", labels, features.shape[:-1], "features")
-        require_rows_within("problem.features", features, 1.0, axes)
+        arrays.require_shape("problem.labels", labels, features.shape[:-1], "features")
+        arrays.require_rows_within("problem.features", features, 1.0, axes)
         if self.nonnegative:
             expected = "a number >= 0, since the problem is nonnegative"
-            require_each(features >= 0, "problem.features", features, axes, expected)
+            arrays.require_each(features >= 0, "problem.features", features, axes, expected)
         negative, positive = CODINGS[self.coding]
         hint = "" if self.coding == "zero_one" else "; labels 0 and 1 need coding='zero_one'"
-        coded = (labels == negative) | (labels == positive)
-        expected = f"{negative} or {positive}{hint}"
-        require_each(coded, "problem.labels", labels, axes[:-1], expected)
-        axes = ("run", "test record", "coordinate")
-        test = self._convert("test_features", axes, optional=1, empty=True)
-        require_shape("problem.test_features", test, (*test.shape[:-1], self.dim), "features")
-        require_shape("problem.test_labels", self.test_labels, test.shape[:-1], "test_features")
-        require_finite("problem.test_features", test, axes)
+        coded, expected = np.isin(labels, (negative, positive)), f"{negative} or {positive}{hint}"
+        arrays.require_each(coded, "problem.labels", labels, axes[:-1], expected)
+        shape = tests.shape[:-1]
+        arrays.require_shape("problem.test_labels", self.test_labels, shape, "test_features")
         if self.sizes is not None:
-            _require_padding(features, labels, self.sizes, negative)
-        super().__post_init__()
+            self._require_padding(self.sizes, negative)
 
-    @property
-    def n_runs(self) -> int | None:
-        return len(self.features) if self.features.ndim == 4 else None
-
-    @property
-    def n_agents(self) -> int:
-        return self.features.shape[-3]
-
-    @property
-    def records(self) -> int:
-        return self.features.shape[-2]
+    def _require_padding(self, sizes: np.ndarray, negative: float) -> None:
+        """Refuse invalid numbers of records, and padding that is not empty."""
+        key, largest = "problem.sizes", self.records
+        arrays.require_array(key, sizes, ("agent",), kinds="iu")
+        arrays.require_shape(key, sizes, (self.n_agents,), "the agents")
+        expected = f"a whole number between 1 and {largest}, the rows of an agent"
+        arrays.require_each((sizes >= 1) & (sizes <= largest), key, sizes, ("agent",), expected)
+        is_record = np.arange(largest) < sizes[:, None]
+        empty = (self.features == 0).all(-1) & (self.labels == negative)
+        expected = f"padding after the agent's records: zeros with the label {negative}"
+        axes = ("run", "agent", "record")
+        arrays.require_each(empty | is_record, "problem.labels", self.labels, axes, expected)
 
     @property
     def record_counts(self) -> np.ndarray:
         """Number of records of each agent, without padding; shape (agents,)."""
         return np.full(self.n_agents, self.records) if self.sizes is None else self.sizes
-
-    @property
-    def dim(self) -> int:
-        return self.features.shape[-1]
 
     @property
     def strong_convexity(self) -> float:
@@ -174,11 +171,6 @@ class LogisticRegression(Problem):
     def _one_sided(self) -> bool:
         return self.coding == "zero_one" and self.nonnegative
 
-    @property
-    def _both_labels(self) -> bool:
-        """True if labels are in {-1, +1}."""
-        return self.coding == "signed"
-
     def attained_gradient_share(self, norm: str) -> float | None:
         r"""Return 1/2, which two records with one row of norm 1 and opposite labels attain.
 
@@ -186,7 +178,7 @@ class LogisticRegression(Problem):
         the row along one axis, the change is :math:`w` and the bound is :math:`2w\sqrt d`. For
         labels in {0, 1} no fraction is known, since a record with label 0 has no gradient.
         """
-        if not self._both_labels:
+        if self.coding == "zero_one":
             return None
         return 0.5 / np.sqrt(self.dim) if norm == "l1" else 0.5
 
@@ -210,7 +202,7 @@ class LogisticRegression(Problem):
         result is :math:`R - s\lambda R \pm sw\sigma(\mp R)`, which differ by :math:`sw`, the larger
         one first. It is None for labels in {0, 1}.
         """
-        if not self._both_labels:
+        if self.coding == "zero_one":
             return None
         above = self.box - step * (self.ridge * self.box - self.weight * expit(-self.box))
         return float(above), float(above - step * self.weight)
@@ -235,7 +227,7 @@ class LogisticRegression(Problem):
         At points where both rows are on the wrong side,
         :math:`w\|\sigma z-\sigma'z'\| \to 2w`.
         """
-        return self._both_labels and self.dim > 1
+        return self.coding == "signed" and self.dim > 1
 
     @property
     def record_curvature(self) -> float:
@@ -255,13 +247,14 @@ class LogisticRegression(Problem):
         return self.weight * self.records + self.ridge * self.box * np.sqrt(self.dim)
 
     @cached_property
-    def agent_records(self) -> solver.AgentRecords:
-        """Records times their labels, with the derived data of the local solvers."""
-        return solver.AgentRecords(self.features, self.labels)
-
-    @property
     def _signed(self) -> np.ndarray:
-        return self.agent_records.rows
+        """Rows times their labels."""
+        return self.features * self.labels[..., None]
+
+    @cached_property
+    def agent_records(self) -> AgentRecords:
+        """Records with the derived data of the compiled solver."""
+        return AgentRecords(self._signed)
 
     def part(self, selection: slice) -> LogisticRegression:
         rows, labels = self.features[..., selection, :], self.labels[..., selection]
@@ -344,14 +337,6 @@ class LogisticRegression(Problem):
         share_out(evaluate, len(lanes))
         return losses.reshape(x.shape[:-1])
 
-    def local_error_counts(self, x: np.ndarray) -> np.ndarray:
-        """Count the local records that each agent's model misclassifies; shape (..., agents).
-
-        Margin 0 predicts the negative class.
-        """
-        margins = per_agent(x, np.swapaxes(self.features, -1, -2))
-        return ((margins > 0) != (self.labels > 0)).sum(-1)
-
     def hessian(self, x: np.ndarray) -> np.ndarray:
         r"""Compute the Hessians :math:`\nabla^2 f_i(x_i)`; shape (..., agents, dim, dim)."""
         margins = per_agent(x, np.swapaxes(self._signed, -1, -2))
@@ -389,7 +374,7 @@ class LogisticRegression(Problem):
         multiplied by :math:`wN_i` if that exceeds 1.
         """
         require(np.isinf(self.box), "problem.box", self.box, "inf, required by a proximal solve")
-        solve = solver.solve_in_lanes if self._has_many_entries else solver.solve_by_arrays
+        solve = solve_in_lanes if self._has_many_entries else solve_by_arrays
         return solve(self, linear, penalty, centre, start, tolerance)
 
     @property
@@ -400,26 +385,225 @@ class LogisticRegression(Problem):
         """
         return math.prod(self.features.shape[-2:]) > SMALL_ENTRIES
 
-    @cached_property
-    def own_optimum(self) -> np.ndarray:
-        """Minimiser of each local objective; shape ([runs,] agents, dim)."""
-        return optimum.local_minimisers(self)
-
     def project(self, x: np.ndarray) -> np.ndarray:
         return x if np.isinf(self.box) else np.clip(x, -self.box, self.box)
 
     @cached_property
+    def own_optimum(self) -> np.ndarray:
+        """Minimiser of each local objective; shape ([runs,] agents, dim)."""
+        minimisers = minimise(
+            self.gradient,
+            lambda x, selected: self.hessian(x)[selected],
+            np.zeros((*self.features.shape[:-2], self.dim)),
+            magnitude=self.weight * self.records,
+        )
+        expected = "a box that holds every agent's minimiser"
+        require(bool((np.abs(minimisers) <= self.box).all()), "problem.box", self.box, expected)
+        return minimisers
+
+    @cached_property
     def optimum(self) -> np.ndarray:
         r"""Optimum :math:`x^*`, the minimiser of :math:`\sum_i f_i`; shape ([runs,] dim)."""
-        return (
-            optimum.minimiser_in_box(self)
-            if self.features.ndim == 3
-            else optimum.minimisers_of_runs(self)
+        return self._optimum_in_box() if self.features.ndim == 3 else self._optima_of_runs()
+
+    def _same_model(self, point: np.ndarray) -> np.ndarray:
+        """Return one model for all agents."""
+        shape = (*point.shape[:-1], self.n_agents, self.dim)
+        return np.broadcast_to(point[..., None, :], shape)
+
+    def _optima_of_runs(self) -> np.ndarray:
+        expected = "inf, since the data differ between runs"
+        require(np.isinf(self.box), "problem.box", self.box, expected)
+        return minimise(
+            lambda x: self.gradient(self._same_model(x)).sum(-2),
+            lambda x, selected: self.hessian(self._same_model(x)).sum(-3)[selected],
+            np.zeros((len(self.features), self.dim)),
+            magnitude=self.n_agents * self.weight * self.records,
         )
+
+    def _optimum_in_box(self) -> np.ndarray:
+        def total(point):
+            x = self._same_model(point)
+            return self.objective(x).sum(), self.gradient(x).sum(0)
+
+        bounds = None if np.isinf(self.box) else [(-self.box, self.box)] * self.dim
+        options = {"maxiter": 5000, "ftol": 1e-15, "gtol": 1e-9 * self.weight, "maxcor": 30}
+        start = np.zeros(self.dim)
+        return minimize(total, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
 
     @property
     def slope_bound(self) -> float:
         r"""Bound :math:`C_1 \ge \|\nabla f_i\|_1` on the l1 norm of gradients over the box."""
         return self.weight * self.records * np.sqrt(self.dim) + self.ridge * self.box * self.dim
 
-    metrics = metrics.METRICS
+    def excess(self, estimate: np.ndarray) -> np.ndarray:
+        r"""Compute the excess loss per record, :math:`(f(\hat x) - f(x^*)) / N`."""
+        loss, optimal_loss = (
+            self.objective(self._same_model(x)).sum(-1) for x in (estimate, self.optimum)
+        )
+        return (loss - optimal_loss) / (self.record_counts.sum() * self.weight)
+
+    def misclassified(self, estimate: np.ndarray) -> np.ndarray:
+        """Compute the fraction of misclassified test records; margin 0 is the negative class."""
+        if self.test_features.ndim == 2:
+            positive = estimate @ self.test_features.T > 0
+        else:
+            positive = np.matvec(self.test_features, estimate) > 0
+        return (positive != (self.test_labels > 0)).mean(-1)
+
+    def log_distance(self, x: np.ndarray) -> np.ndarray:
+        r"""Compute the mean of :math:`\ln(\|x_i - x^*\|_2 / d)` (Xiao et al., Appendix E)."""
+        distance = np.linalg.norm(x - self.optimum[..., None, :], axis=-1)
+        return np.log(np.maximum(distance, OPTIMUM_ERROR) / self.dim).mean(-1)
+
+    def squared_distance(self, x: np.ndarray) -> np.ndarray:
+        """Compute the mean squared distance to the optimum (Ding, Theorems 12 and 16)."""
+        return ((x - self.optimum[..., None, :]) ** 2).sum(-1).mean(-1)
+
+    def local_loss(self, x: np.ndarray) -> np.ndarray:
+        r"""Compute the mean over agents of :math:`\frac1{|D_i|}\sum\ln(1+e^{-m})`."""
+        losses = self.clipped_loss(x, np.inf, np.ones(x.shape[:-1], bool))
+        if self.sizes is None:
+            return losses.mean(-1)
+        padding = (self.records - self.sizes) * math.log(2.0)  # of zero rows
+        return ((losses * self.records - padding) / self.sizes).mean(-1)
+
+    def local_error(self, x: np.ndarray) -> np.ndarray:
+        """Compute the fraction of all local records that their agent's model misclassifies."""
+        margins = per_agent(x, np.swapaxes(self.features, -1, -2))
+        wrong = (margins > 0) != (self.labels > 0)
+        return wrong.sum((-1, -2)) / self.record_counts.sum()
+
+    def local_test_error(self, x: np.ndarray) -> np.ndarray:
+        """Compute the mean over agents of the local model's error on the test rows."""
+        rows = np.swapaxes(self.test_features, -1, -2)
+        if rows.ndim == 2:
+            margins = x @ rows
+        else:  # all settings and agents of a run together
+            runs = np.moveaxis(x, -3, 0)
+            margins = runs.reshape(len(runs), -1, self.dim) @ rows
+            margins = np.moveaxis(margins.reshape(*runs.shape[:-1], -1), 0, -3)
+        positive = self.test_labels > 0
+        positive = positive[..., None, :] if positive.ndim > 1 else positive
+        return ((margins > 0) != positive).mean((-1, -2))
+
+    def train_majority(self, x: np.ndarray) -> np.ndarray:
+        """Compute the fraction of the more frequent label among all local records."""
+        positive = (self.labels > 0).sum((-1, -2)) / self.record_counts.sum()
+        return np.broadcast_to(np.maximum(positive, 1.0 - positive), x.shape[:-2])
+
+    def test_majority(self, x: np.ndarray) -> np.ndarray:
+        """Compute the fraction of the more frequent label among the test records."""
+        positive = (self.test_labels > 0).mean(-1)
+        return np.broadcast_to(np.maximum(positive, 1.0 - positive), x.shape[:-2])
+
+    metrics = {  # noqa: RUF012
+        "own_loss": local_loss,
+        "own_train_error": local_error,
+        "own_train_accuracy": lambda problem, x: 1.0 - problem.local_error(x),
+        "own_test_error": local_test_error,
+        "own_test_accuracy": lambda problem, x: 1.0 - problem.local_test_error(x),
+        "majority_train_accuracy": train_majority,
+        "majority_test_accuracy": test_majority,
+        "majority_test_error": lambda problem, x: 1.0 - problem.test_majority(x),
+        "log_distance": log_distance,
+        "origin_log_distance": lambda problem, x: problem.log_distance(np.zeros_like(x)),
+        "squared_distance": squared_distance,
+        "test_error": lambda problem, x: problem.misclassified(x.mean(-2)),
+        "excess_loss": lambda problem, x: problem.excess(x.mean(-2)),
+        "consensus_error": consensus_error,
+    }
+
+
+EXAMPLE = {"prepared": "synthetic", "records": 50, "ridge": 0.001, "weight": "mean"}
+
+
+def require_records(agents: int, records: int, rows: int) -> None:
+    """Refuse more records per agent than there are rows; one row remains for the test."""
+    largest = (rows - 1) // agents
+    expected = f"a whole number >= 1 and <= {largest}: {rows} rows for {agents} agents and a test"
+    require(1 <= records <= largest, "problem.records", records, expected)
+
+
+@validated
+def build(
+    streams: Streams,
+    agents: int,
+    *,
+    prepared,
+    records: Count,
+    ridge: FiniteNonNegative,
+    box: Positive = np.inf,
+    weight: float | str = 1.0,
+    loss_scale: FinitePositive = 1.0,
+    test_rows: Count | None = None,
+    partition: Literal["shared", "per_run"] = "shared",
+    coding: Coding = "signed",
+    nonnegative: bool = False,
+) -> LogisticRegression:
+    r"""Distribute prepared rows to agents at random; the remaining rows are the test set.
+
+    Parameters
+    ----------
+    streams : Streams
+        Random streams; the partition comes from the stream ``data``.
+    agents : int
+        Number of agents.
+    prepared : object
+        Prepared records: ``features`` (rows of norm <= 1) and ``labels`` in {-1, +1}.
+    records : int
+        Number of records per agent.
+    ridge : float
+        Regularisation per record: an agent's :math:`\lambda` is ``records * weight * ridge``.
+    box : float
+        Bound R of the domain :math:`[-R, R]^d`.
+    weight : float or "mean"
+        Weight of one record's loss; "mean" is ``loss_scale`` / records.
+    loss_scale : float
+        Factor C of the mean loss and of the ridge, as in earlier work that Ding cites.
+    test_rows : int, optional
+        Largest number of test rows.
+    partition : {"shared", "per_run"}
+        One partition for all runs, or a new one for each run.
+    coding : {"signed", "zero_one"}
+        Labels as prepared, or 1 for the negative class and 0 for the positive class (Xiao et al.).
+    nonnegative : bool
+        Whether the preparation makes all features nonnegative for every data set.
+
+    Returns
+    -------
+    LogisticRegression
+
+    Raises
+    ------
+    InvalidInput
+        If there are not enough rows, the norm of a row exceeds 1, or labels are coded otherwise.
+    """
+    rows = len(prepared.labels)
+    require_records(agents, records, rows)
+    labels = np.asarray(prepared.labels).astype(float)
+    arrays.require_each(np.abs(labels) == 1, "problem.prepared.labels", labels, ("row",), "-1 or 1")
+    features, axes = np.asarray(prepared.features), ("row", "coordinate")
+    arrays.require_rows_within("problem.prepared.features", features, 1.0, axes)
+    labels = labels if coding == "signed" else (labels < 0).astype(float)
+    if partition == "shared":
+        order = streams.shared("data").permutation(rows)
+    else:
+        order = np.stack([source.permutation(rows) for source in streams.generators("data")])
+    training, remaining = order[..., : agents * records], order[..., agents * records :]
+    remaining = remaining[..., :test_rows]
+    expected = "1 unless problem.weight is mean"
+    require(weight == "mean" or loss_scale == 1.0, "problem.loss_scale", loss_scale, expected)
+    weight = loss_scale / records if weight == "mean" else float(weight)
+    shape = (*order.shape[:-1], agents, records)
+    return LogisticRegression(
+        features[training].reshape(*shape, -1),
+        labels[training].reshape(shape),
+        features[remaining],
+        labels[remaining],
+        weight,
+        ridge * records * weight,
+        box,
+        coding,
+        nonnegative=nonnegative,
+    )

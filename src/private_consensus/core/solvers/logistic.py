@@ -8,8 +8,7 @@ import numpy as np
 from private_consensus.kernels import logistic as kernel
 from private_consensus.kernels.compiling import share_out
 
-from ...solvers import ROUNDING, TOLERANCE, Unsolved
-from ...solvers import minimise as minimise_batch
+from .smooth import ROUNDING, TOLERANCE, Unsolved, minimise
 
 LARGEST_EXPONENT = 700.0
 BLOCK_MARGINS = 8192
@@ -74,13 +73,10 @@ class _LocalProblems(NamedTuple):
 
 
 class AgentRecords:
-    """Records times their labels, with derived data of the local solvers.
+    """Records times their labels, with derived data of the compiled solver."""
 
-    Problems that differ only in weights share these data.
-    """
-
-    def __init__(self, features: np.ndarray, labels: np.ndarray):
-        self.rows = features * labels[..., None]
+    def __init__(self, rows: np.ndarray):
+        self.rows = rows
 
     @cached_property
     def lanes(self) -> list[kernel.SignedRecords]:
@@ -196,7 +192,7 @@ def solve_by_arrays(loss, linear, penalty, centre, start, tolerance=None):
         penalties = np.broadcast_to(penalty, (*selected.shape, 1))[selected]
         return loss.hessian_of(x, selected) + penalties[..., None] * np.eye(loss.dim)
 
-    return minimise_batch(
+    return minimise(
         lambda x: loss.gradient(x) + penalty * x + pull,
         hessian,
         start,
