@@ -41,10 +41,11 @@ def whole_rounds(dim: int) -> Any:
         x, message = single(g, agents, dim), np.zeros((agents, dim), np.float32)
         noise = rounds.Noise(variance, keys[2], words) if variance else None
         rounds.round_models(x, u, grid, message, noise)
-        results += [rounds.mix_and_step(x, x, message, gradients, steps, normals), x]
+        rounds.mix_and_step(x, x, message, gradients, steps, normals)
+        results.append(x)
     sparse = rounds.Sparse(np.float32(0.5), np.float32(0.5), u)
-    results += [rounds.mix_and_step(x, x, x, gradients, steps, normals, sparse), x.copy()]
-    return results
+    rounds.mix_and_step(x, x, x, gradients, steps, normals, sparse)
+    return [*results, x.copy()]
 
 
 def perceptrons(inputs: int, hidden: int = 5, agents: int = 3) -> Any:

@@ -24,7 +24,7 @@ from private_consensus.common.grouping import grouped
 from private_consensus.kernels.forks import map_in_forks
 from private_consensus.privacy import Budget
 
-from .algorithms.base import Algorithm, Attack, Finite, join_runs, parameters, stack, structure
+from .algorithms.base import Algorithm, Attack, join_runs, parameters, stack, structure
 from .networks import Network, require_same_agents
 from .problems import Problem
 from .randomness import Streams
@@ -398,7 +398,7 @@ class _Recorder:
 
     def __call__(self, t: int, active: np.ndarray, observables: Mapping[str, np.ndarray]) -> None:
         # Several observables may be the same array, which is checked once.
-        if not (self.records_infinity or isinstance(observables, Finite)):
+        if not self.records_infinity:
             for array in {id(array): array for array in observables.values()}.values():
                 self._require_finite(t, active, array)
         for quantity, metric in self.plan.averages:

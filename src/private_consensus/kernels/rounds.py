@@ -240,17 +240,13 @@ def mix_and_step(x, base, sent, gradients, steps: Steps, noise, sparse: Sparse |
         Standard normals :math:`\xi`.
     sparse : Sparse, optional
         Sparsification.
-
-    Returns
-    -------
-    bool
-        True if all models are finite.
     """
     mixed = np.empty_like(x)
     _mix(steps.weights, sent, mixed)
     if sparse is None:
-        return _descend(x, base, mixed, gradients, noise, steps)
-    return _descend_sparsely(x, mixed, gradients, noise, steps, sparse)
+        _descend(x, base, mixed, gradients, noise, steps)
+    else:
+        _descend_sparsely(x, mixed, gradients, noise, steps, sparse)
 
 
 @uncounted
@@ -274,22 +270,18 @@ def _add_product(total, values, weight):
 
 @uncounted
 def _descend(x, base, mixed, gradients, noise, steps):
-    is_finite = True
     for i in range(len(x)):
-        is_finite &= descend_row(
+        descend_row(
             base[i], mixed[i], gradients[i], noise[i], steps.keep[i], steps.step, steps.scale[i]
         )
         for k in range(x.shape[1]):
             x[i, k] = mixed[i, k]
-    return is_finite
 
 
 @uncounted
 def _descend_sparsely(x, mixed, gradients, noise, steps, sparse):
-    is_finite = True
     for i in range(len(x)):
-        is_finite &= sparse_row(
+        sparse_row(
             x[i], mixed[i], gradients[i], noise[i], sparse.uniforms[i], sparse.theta, steps.step,
             steps.scale[i], sparse.fraction, _ONE / sparse.fraction,
         )  # fmt: skip
-    return is_finite

@@ -148,17 +148,9 @@ def descend_row(base, mixed, gradient, noise, keep, step, scale):
         :math:`b`, :math:`m`, :math:`g` and :math:`\xi`; ``mixed`` is overwritten with the result.
     keep, step, scale : float32
         :math:`k`, :math:`a` and :math:`s`.
-
-    Returns
-    -------
-    bool
-        True if the result is finite.
     """
-    non_finite = 0
     for j in range(mixed.size):
         mixed[j] = keep * base[j] + mixed[j] - step * (gradient[j] + scale * noise[j])
-        non_finite += not np.isfinite(mixed[j])
-    return non_finite == 0
 
 
 @uncounted
@@ -176,19 +168,11 @@ def sparse_row(x, mixed, gradient, noise, u, theta, step, scale, fraction, inver
         :math:`m`, :math:`g`, :math:`\xi`, and uniforms that select the coordinates.
     theta, step, scale, fraction, inverse : float32
         :math:`\theta`, :math:`a`, :math:`s`, :math:`c` and :math:`1/c`.
-
-    Returns
-    -------
-    bool
-        True if the result is finite.
     """
-    non_finite = 0
     for j in range(x.size):
         change = theta * (mixed[j] - x[j] - step * (gradient[j] + scale * noise[j]))
         new_value = x[j] + change * inverse
         x[j] = new_value if u[j] < fraction else x[j]
-        non_finite += not np.isfinite(x[j])
-    return non_finite == 0
 
 
 @uncounted

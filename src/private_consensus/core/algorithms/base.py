@@ -50,10 +50,6 @@ class Analysis:
     """Mixin of exact computations about a method. They sample nothing: one run suffices."""
 
 
-class Finite(dict):
-    """Observables of an iteration whose values are known to be finite."""
-
-
 class Iterates(NamedTuple):
     """State of methods that store the iterates only, [settings, runs, agents, dim]."""
 

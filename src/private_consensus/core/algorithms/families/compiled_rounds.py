@@ -52,7 +52,7 @@ def compiled_step(algorithm: Any, state: Any, problem: Any, network: Any, releas
     sent = state.message if sends_noise else np.empty_like(x) if round_.grids else x
     base = sent if round_.from_message else x
     clips = np.broadcast_to(np.asarray(algorithm.clip_norm, float), settings)
-    saturated, lost = np.zeros((2, settings, runs))
+    saturated = np.zeros((settings, runs))
 
     def _compute_runs(begin: int, end: int) -> None:
         for run in range(begin, end):
@@ -76,11 +76,10 @@ def compiled_step(algorithm: Any, state: Any, problem: Any, network: Any, releas
             steps = _steps(round_, network.of_run(run).mixing, scale)
             for s in range(settings):
                 arrays = x[s, run], base[s, run], sent[s, run], gradients[s]
-                if not rounds.mix_and_step(*arrays, steps[s], noise, sparse[s]):
-                    lost[s, run] = np.nan
+                rounds.mix_and_step(*arrays, steps[s], noise, sparse[s])
 
     share_out(_compute_runs, runs)
-    return algorithm.after(state, batch, x, saturated=saturated, lost=lost)
+    return algorithm.after(state, batch, x, saturated=saturated)
 
 
 def _round(x, grids, deviations, keys, sent) -> np.ndarray:

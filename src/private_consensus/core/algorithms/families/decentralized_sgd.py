@@ -18,7 +18,7 @@ from private_consensus.privacy.subsampling import (
 )
 
 from ...parameters import CALIBRATION, NonNegative, Positive, PositiveInt
-from ..base import INTERNAL, Algorithm, Finite, Internal, column
+from ..base import INTERNAL, Algorithm, Internal, column
 
 SLOWEST, FASTEST = 10.0, 90.0
 """Limits of the number of gradients that an agent computes per second."""
@@ -31,9 +31,8 @@ class SGDState(NamedTuple):
     """State of decentralized SGD: models, messages and costs.
 
     Models are [settings, runs, agents, p]. Messages have the same shape if noise is added to
-    them; otherwise they are empty. The other fields are [settings, runs]: costs, the fraction
-    of saturated coordinates, and ``lost``, which is 0 if all models are known to be finite and
-    NaN otherwise.
+    them; otherwise they are empty. The other fields are [settings, runs]: costs, and the fraction
+    of saturated coordinates.
     """
 
     x: np.ndarray
@@ -41,7 +40,6 @@ class SGDState(NamedTuple):
     seconds: np.ndarray
     bits: np.ndarray
     saturated: np.ndarray
-    lost: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,7 +225,7 @@ class DecentralizedSGD(Algorithm):
         models = np.broadcast_to(x, shape).copy()
         zero_cost = np.zeros(shape[:2])
         message = np.zeros_like(models if self.released == "message" else models[..., :0, :0])
-        return SGDState(models, message, zero_cost, zero_cost, zero_cost, zero_cost)
+        return SGDState(models, message, zero_cost, zero_cost, zero_cost)
 
     def check(self, problem, network) -> None:
         """Raise an error if the batch size or the mixing matrix is not supported.
@@ -250,21 +248,14 @@ class DecentralizedSGD(Algorithm):
         fits = self.max_batch_size <= problem.records
         require(fits, "algorithm.B", self.B, expected)
 
-    def after(
-        self, state, batch, x, message: Any = None, saturated: Any = 0.0, lost: Any = np.nan
-    ) -> SGDState:
-        """Return the state after a round with models x and, if it has noise, a message.
-
-        ``saturated`` and ``lost`` are those of :class:`SGDState`.
-        """
-        shape = x.shape[:2]
+    def after(self, state, batch, x, message: Any = None, saturated: Any = 0.0) -> SGDState:
+        """Return the state after a round with models x and, if it has noise, a message."""
         return SGDState(
             x.astype(state.x.dtype, copy=False),
             state.message if message is None else message,
             state.seconds + self.seconds(computed_per_second(batch.speeds)),
             state.bits + np.reshape(self.bits(x.shape[-1]), (-1, 1)),
-            np.broadcast_to(saturated, shape),
-            np.broadcast_to(lost, shape),
+            np.broadcast_to(saturated, x.shape[:2]),
         )
 
     def gradient_at(self, problem, x: np.ndarray):
@@ -285,14 +276,13 @@ class DecentralizedSGD(Algorithm):
         return means
 
     def observables(self, state, problem, t):
-        quantities = {
+        return {
             "internal": state.x,
             "seconds": state.seconds,
             "bits": state.bits,
             "saturated": state.saturated,
             "released": state.message if self.released == "message" else state.x,
         }
-        return Finite(quantities) if not state.lost.any() else quantities
 
     def waiting(self, speeds: np.ndarray) -> np.ndarray:
         """Return the seconds until every agent has computed B gradients, [settings or 1, runs]."""
