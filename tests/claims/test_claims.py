@@ -514,7 +514,7 @@ def test_reduced_experiments_are_undecided_and_report_their_numbers():
     assert small["confirmed"] == full["confirmed"] == 1
 
 
-def test_no_reading_of_a_sentence_that_cannot_be_tested_has_a_verdict_or_a_p_value():
+def test_no_variant_of_a_sentence_that_cannot_be_tested_has_a_verdict_or_a_p_value():
     tests = [Test(kind="falls", series=series(), x="x")]
     variants = {name: {"tests": tests} for name in ("one", "two")}
     claim = Claim(claim="falls", location="here", figure="f", because="wording", untestable="why",

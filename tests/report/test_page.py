@@ -97,7 +97,7 @@ def test_pages_load_no_external_resources(results):
 def test_a_variant_has_the_verdict_of_its_worst_setting():
     rows = [privacy_row("first", "v", 1.0, accounted) for accounted in (0.5, 2.0, 0.5)]
     results = results_of({"first": paper("first", "000")}, privacy=rows)
-    (reading,) = privacy.by_variant(rows, results.experiments)
-    assert (reading["verdict"], reading["count"], reading["settings"]) == ("violated", 1, 3)
+    (variant,) = privacy.by_variant(rows, results.experiments)
+    assert (variant["verdict"], variant["count"], variant["settings"]) == ("violated", 1, 3)
     (mechanism,) = privacy.delivered(results)
     assert (mechanism["verdict"], mechanism["high"]) == ("violated", 2.0)

@@ -30,7 +30,7 @@ def test_an_upper_bound_without_proof_is_that_under_the_assumption(conditional, 
     assert privacy.upper(row) == 1.5
 
 
-def test_the_front_page_lists_the_reading_and_the_bounds_of_mechanisms_with_less_privacy(results):
+def test_the_front_page_lists_the_variant_and_the_bounds_of_mechanisms_with_less_privacy(results):
     less = {"verdict": "violated", "epsilon_lower": 3.18}
     rows = [privacy_row("first", "literal", 0.318, 6.36, **less), results.privacy[0]]
     front = page(replace(results, privacy=rows))

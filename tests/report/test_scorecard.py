@@ -61,9 +61,9 @@ def test_csv_and_markdown_files_list_the_same_claims(results):
 def test_an_algorithm_is_judged_by_the_worst_of_its_resolved_settings(rows, expected):
     """The text as published has a row of its own if it is worse."""
     privacy_rows = [
-        privacy_row("first", variant, 1.0, accounted, interpretation=reading, verdict=verdict,
+        privacy_row("first", variant, 1.0, accounted, interpretation=kind, verdict=verdict,
                     epsilon_lower=accounted if accounted == math.inf else None)
-        for variant, reading, accounted, verdict in rows
+        for variant, kind, accounted, verdict in rows
     ]  # fmt: skip
     papers = {"first": conftest.paper("first", "000")}
     delivered_rows = privacy.delivered(conftest.results_of(papers, privacy=privacy_rows))

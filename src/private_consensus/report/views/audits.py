@@ -19,7 +19,7 @@ from private_consensus.privacy.verdicts import VIOLATED
 
 from ..formats import algorithm_title, number, words
 from ..reading import Results, Row
-from .privacy import reading_of
+from .privacy import variant_words
 
 ICONS = {
     LEAKS: "not", UNDERSTATED: "not", VIOLATED: "not", NO_GUARANTEE: "part", REFUSED: "open",
@@ -51,15 +51,15 @@ def table(rows: Iterable[Row], results: Results) -> list[dict[str, Any]]:
 
 
 def _setting(row: Row, results: Results) -> str:
-    """Describe an audited setting: the reading of the text, the figure and varied parameters."""
-    reading = reading_of(f"{row['algorithm']}.{row['variant']}", results)
+    """Describe an audited setting: the variant, the figure and varied parameters."""
+    variant = variant_words(f"{row['algorithm']}.{row['variant']}", results)
     if row["experiment"]:
         point = json.loads(row["setting"]).items()
         values = [f"{words(axis)} = {v if isinstance(v, str) else number(v)}" for axis, v in point]
         setting = [results.experiments[row["experiment"]]["title"], *values]
     else:
         setting = [row["setting"] or row["level"]]
-    return "; ".join(filter(None, [reading, *setting]))
+    return "; ".join(filter(None, [variant, *setting]))
 
 
 def _icon(row: Row) -> str:

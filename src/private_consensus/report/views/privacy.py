@@ -73,14 +73,14 @@ def page(results: Results) -> dict[str, object]:
             if (rows := by_variant(results.privacy, paper["experiments"]))
         ],
         "corrections": [
-            {**row, **{key: reading_of(row[key], results) for key in ("published", "corrected")}}
+            {**row, **{key: variant_words(row[key], results) for key in ("published", "corrected")}}
             for row in results.audit.get("repairs", [])
         ],
         "observed": results.audit.get("observers", []),
     }  # fmt: skip
 
 
-def reading_of(name: str, results: Results) -> str:
+def variant_words(name: str, results: Results) -> str:
     """Describe a variant ``algorithm.variant`` as in the legends, or by its configured reason."""
     algorithm, _, variant = name.partition(".")
     reasons = (
@@ -129,7 +129,7 @@ def delivered(results: Results) -> list[Row]:
     ]
     groups = grouped(claims, lambda row: (results.paper_of[row["experiment"]], row["algorithm"]))
     rows: list[Row] = [
-        {"paper": paper, **row, "reading": _reading(row["setting"], results.experiments)}
+        {"paper": paper, **row, "variant": _variant_words(row["setting"], results.experiments)}
         for (paper, name), settings in groups.items()
         for row in _delivered(algorithm_title(name), settings, audit_of_release(name, audits))
     ]
@@ -203,11 +203,11 @@ def multiple_in_words(low: float, high: float) -> str:
     return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
 
 
-# --- One row per reading --------------------------------------------------------------------------
+# --- One row per variant --------------------------------------------------------------------------
 
 
 def by_variant(privacy: Iterable[Row], experiments: Row) -> list[dict[str, Any]]:
-    """Return one row per variant of each experiment, with the reading that it stands for."""
+    """Return one row per variant of each experiment."""
     groups = grouped(
         (row for row in privacy if row["experiment"] in experiments),
         itemgetter("experiment", "algorithm", "variant"),
@@ -226,7 +226,7 @@ def _summary(rows: list[Row], experiments: Row) -> dict[str, Any]:
     remarks = _distinct(row.get(column) for column in columns for row in rows)
     return {
         "algorithm": algorithm_title(rows[0]["algorithm"]),
-        "reading": _reading(rows[0], experiments),
+        "variant": _variant_words(rows[0], experiments),
         "interpretation": rows[0]["interpretation"],
         "title": experiments[rows[0]["experiment"]]["title"],
         "verdict": verdict,
@@ -244,8 +244,8 @@ def _summary(rows: list[Row], experiments: Row) -> dict[str, Any]:
     }
 
 
-def _reading(row: Row, experiments: Row) -> str:
-    """Return the reading of the text that a setting stands for."""
+def _variant_words(row: Row, experiments: Row) -> str:
+    """Return the words for the variant of a setting, its configured reason."""
     variants = experiments[row["experiment"]]["algorithms"].get(row["algorithm"], {})
     return variants.get(row["variant"], {}).get("because", "")
 

@@ -31,9 +31,10 @@ LEGEND = (
     "The setting lists data, budget, N agents with their graph, and T iterations. "
     "The number is that of the tested point that is nearest to failing. *literal* follows the "
     "text, *resolved* corrects or completes it. *released* values leave an agent, *own* ones are "
-    "of an agent's own model. An *exact* number has no random part. *By reading* lists the verdict "
-    "of each reading alone. *verdict of Theorem ...* is that of the statement; *the runs alone* "
-    "that of the experiment. Intervals and verdicts are adjusted for the number of claims (Holm)."
+    "of an agent's own model. An *exact* number has no random part. *By interpretation* lists the "
+    "verdict of each interpretation alone. *verdict of Theorem ...* is that of the statement; "
+    "*the runs alone* that of the experiment. Intervals and verdicts are adjusted for the number "
+    "of claims (Holm)."
 )
 """Words of the scorecard."""
 

@@ -7,7 +7,7 @@ from operator import itemgetter
 from private_consensus.common.grouping import grouped
 
 from ..reading import Results, Row
-from .privacy import reading_of
+from .privacy import variant_words
 from .verdicts import ICONS, counts
 
 SEVERITIES = {
@@ -71,7 +71,8 @@ def _erratum(row: Row, results: Results) -> dict[str, object]:
             )
         ],
         "corrections": [
-            f"{reading_of(name, results)}: {', '.join(verdicts[name]) or 'not run at this scale'}"
+            f"{variant_words(name, results)}: "
+            f"{', '.join(verdicts[name]) or 'not run at this scale'}"
             for name in corrected
         ],
     }

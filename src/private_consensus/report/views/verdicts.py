@@ -52,7 +52,7 @@ def counts(rows: Iterable[Row]) -> list[dict[str, object]]:
     """Count statements, or the claims that the papers make, by verdict.
 
     The number of restricted claims is that of held claims with a caveat, with another verdict by
-    reading, or with methods no better than a constant model.
+    interpretation, or with methods no better than a constant model.
     """
     rows = [row for row in rows if not row.get("addition")]
     number_restricted = sum(row["verdict"] == HELD and bool(row.get("restriction")) for row in rows)
@@ -86,7 +86,7 @@ def formatted(row: Row, labels: Mapping[str, str]) -> dict[str, Any]:
 
     ``labels`` are those of the curves of figures, by ``algorithm.variant``.
     """
-    kind = measure(row)
+    kind = "ratio" if row["kind"] in RATIO_TESTS else row["kind"] or "value"
     scale = exponential if kind == "ratio" else float
     numbers = {
         key: None if row[key] is None or math.isnan(row[key]) else float(scale(row[key]))
@@ -96,37 +96,41 @@ def formatted(row: Row, labels: Mapping[str, str]) -> dict[str, Any]:
     if kind == "ratio":
         accept_low = accept_low if accept_low else float("-inf")
     digits = _digits((value, low, high), (accept_low, accept_high))
-    size = number(value, digits)
+    shown = number(value, digits)
     ends = interval(low, high, digits) if low != high else "exact"
     accepted = region(accept_low, accept_high, digits)
+    size = f"{shown} {ends.removeprefix('exact')}".strip()
+    if row["verdict"] in (UNTESTED, UNTESTABLE) or not row["parts"]:
+        in_words = ""
+    elif row["kind"] == "private":
+        in_words = f"{size} times the claimed ε"
+    else:
+        noun = kind if kind in ("ratio", "slope", "difference") else "value"
+        in_words = f"{noun} {size}; claimed: {accepted}"
+    restrictions = _restrictions(row, labels)
+    remark = "; ".join(filter(None, _clauses(row, restrictions)))
+    restriction = "; ".join(restrictions)
+    has_reason = row["verdict"] in (UNDECIDED, UNTESTED, UNTESTABLE) or row.get("theorems")
     return {
         **row,
         **numbers,
         "icon": ICONS[row["verdict"]],
         "surrogate": "surrogate" in row["source"],
         "measure": kind,
-        "statistic": METHOD.sub(lambda m: method_title(m[0], labels), row["statistic"] or ""),
-        "shown": size,
+        "statistic": _titled(row["statistic"] or "", labels),
+        "shown": shown,
         "interval": ends,
         "accepted": accepted,
-        "in_words": _in_words(row, f"{size} {ends.removeprefix('exact')}".strip(), accepted),
-        "remark": (text := remark(row, labels)),
-        "restriction": (restriction := "; ".join(filter(None, _restrictions(row, labels)))),
-        "note": text
-        if row["verdict"] in (UNDECIDED, UNTESTED, UNTESTABLE) or row.get("theorems")
-        else restriction,
+        "in_words": in_words,
+        "remark": remark,
+        "restriction": restriction,
+        "note": remark if has_reason else restriction,
     }
 
 
-def _in_words(row: Row, size: str, accepted: str) -> str:
-    """Describe the deciding number of a claim and the values for which the claim is true."""
-    if row["verdict"] in (UNTESTED, UNTESTABLE) or not row["parts"]:
-        return ""
-    if row["kind"] == "private":
-        return f"{size} times the claimed ε"
-    kind = measure(row)
-    noun = kind if kind in ("ratio", "slope", "difference") else "value"
-    return f"{noun} {size}; claimed: {accepted}"
+def _titled(text: str, labels: Mapping[str, str]) -> str:
+    """Replace each method ``algorithm.variant`` of a text by its title."""
+    return METHOD.sub(lambda match: method_title(match[0], labels), text)
 
 
 def _digits(numbers: Iterable[float | None], bounds: Iterable[float | None]) -> int:
@@ -138,23 +142,21 @@ def _digits(numbers: Iterable[float | None], bounds: Iterable[float | None]) -> 
     return 3
 
 
-def remark(row: Row, labels: Mapping[str, str]) -> str:
-    """Explain a verdict: its reason, the runs that it needs, and its restrictions."""
+def _clauses(row: Row, restrictions: list[str]) -> list[str]:
+    """Return the reason of a verdict, the runs that it needs, and its restrictions."""
     if row.get("theorems"):
-        runs = f"verdict of {row['theorems']}; the runs alone: {row['verdict_unadjusted']}"
-        return "; ".join(filter(None, [runs, *_restrictions(row, labels)]))
+        verdict = f"verdict of {row['theorems']}; the runs alone: {row['verdict_unadjusted']}"
+        return [verdict, *restrictions]
     if row["verdict"] in (UNTESTED, UNTESTABLE):
-        # The readings of the claim have the same reason.
-        return row["untestable_because"] if row["is_primary"] else ""
-    readings = row.get("readings") or ""
-    same = f"by reading: {readings}" if readings else ""
-    clauses = [_equal(row)]
+        # The variants of the claim have the same reason.
+        return [row["untestable_because"]] if row["is_primary"] else []
+    clauses = [f"exactly equal values: {row['tied']}" if row.get("tied") else ""]
     if row["verdict"] == UNDECIDED:
-        excluded = [EXCLUDED[name] for name in (row.get("excluded") or "").split(", ") if name]
-        clauses = [_undecided(row), *excluded]
-    restrictions = _restrictions(row, labels)
-    same = "" if same in restrictions else same
-    return "; ".join(filter(None, [*clauses, *restrictions, same, row.get("related")]))
+        excluded = filter(None, (row.get("excluded") or "").split(", "))
+        clauses = [_undecided(row), *(EXCLUDED[name] for name in excluded)]
+    by_interpretation = _by_interpretation(row)
+    same = [] if by_interpretation in restrictions else [by_interpretation]
+    return [*clauses, *restrictions, *same, row.get("related") or ""]
 
 
 def _undecided(row: Row) -> str:
@@ -172,39 +174,21 @@ def _undecided(row: Row) -> str:
     return f"about {number(int(runs_needed))} runs would decide"
 
 
-def _equal(row: Row) -> str:
-    return f"exactly equal values: {row['tied']}" if row.get("tied") else ""
+def _by_interpretation(row: Row) -> str:
+    verdicts = row.get("interpretations")
+    return f"by interpretation: {verdicts}" if verdicts else ""
 
 
 def _restrictions(row: Row, labels: Mapping[str, str]) -> list[str]:
-    """Return the caveat, the verdict by reading, and methods no better than a constant model."""
-    lines = []
-    for line in (row.get("no_better") or "").splitlines():
-        constant, _, compared = line.partition(": ")
-        method, _, setting = compared.partition(" ")
-        title = method_title(method, labels)
-        lines.append({"constant": constant, "method": title, "setting": setting})
-    no_better = [
-        f"no better than {constant}, so that a comparison is weak evidence: {_methods(group)}"
-        for constant, group in grouped(lines, itemgetter("constant")).items()
-    ]
-    by_reading = (row.get("readings") or "").split(", ")
-    has_same = [text.endswith(f") {row['verdict']}") for text in by_reading]
-    differ = any(by_reading) and not all(has_same)
-    readings = f"by reading: {row['readings']}" if differ else ""
+    """Return the caveat, differing verdicts, and methods no better than a constant model."""
     differences = f"not as in the paper: {row['differences']}" if row.get("differences") else ""
-    return [row.get("caveat") or "", differences, readings, *no_better]
-
-
-def _methods(lines: Iterable[Row]) -> str:
-    """Join methods by setting, such as "DVP and R-ADMM at epsilon 1"."""
-    clauses = [
-        f"{' and '.join(dict.fromkeys(map(itemgetter('method'), group)))} {setting}".strip()
-        for setting, group in grouped(lines, itemgetter("setting")).items()
+    others = (row.get("interpretations") or "").split(", ")
+    is_same = all(text.endswith(f") {row['verdict']}") for text in others)
+    constants = (line.partition(": ") for line in (row.get("no_better") or "").splitlines())
+    no_better = [
+        f"no better than {name}, so that a comparison is weak evidence: {_titled(methods, labels)}"
+        for name, _, methods in constants
     ]
-    return ", and ".join(clauses)
-
-
-def measure(row: Row) -> str:
-    """Return the kind of the deciding statistic: ratio, slope, level, or value."""
-    return "ratio" if row["kind"] in RATIO_TESTS else row["kind"] or "value"
+    by_interpretation = "" if is_same else _by_interpretation(row)
+    restrictions = [row.get("caveat") or "", differences, by_interpretation, *no_better]
+    return list(filter(None, restrictions))

@@ -8,8 +8,11 @@ changes no verdict.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 import polars as pl
+
+from private_consensus.common.grouping import grouped
 
 from .schema import Series, Test
 from .selection import rows_of
@@ -65,10 +68,10 @@ Gratton et al. sum the normalised error over five agents.
 
 
 def no_better(tests: Sequence[Test], runs: pl.DataFrame) -> str:
-    """Name the tested methods that are no better than a constant model, one line each.
+    """Name the tested methods that are no better than a constant model, one line per model.
 
     A line is, for example, ``the zero vector: pdop.resolved`` or ``predicting the majority class:
-    pr_admm.per at epsilon 0.1, 0.5``.
+    pr_admm.per and dvp.zcdp at epsilon 0.1, 0.5``.
     """
     compared: dict[tuple[str, ...], dict[tuple[float, ...], bool]] = {}
     settings = _varied_settings(tests)
@@ -79,16 +82,24 @@ def no_better(tests: Sequence[Test], runs: pl.DataFrame) -> str:
             if constant is not None:
                 values = [(axis, series.where[axis]) for axis in settings if axis in series.where]
                 setting = ", ".join(point_words(axis, value) for axis, value in values)
-                method = f"{series.method}.{series.variant}" + (f" ({setting})" if setting else "")
-                key = (constant.name, method, *axes)
+                setting = f" ({setting})" if setting else ""
+                key = (constant.name, f"{series.method}.{series.variant}", setting, *axes)
                 points = compared.setdefault(key, {})
                 for point, loses in _losses(series, constant, axes, runs):
                     points[point] = loses or points.get(point, False)
-    return "\n".join(
-        f"{name}: {method}{_places(axes, points)}"
-        for (name, method, *axes), points in compared.items()
+    losing = [
+        (name, f"{setting}{_places(axes, points)}", method)
+        for (name, method, setting, *axes), points in compared.items()
         if any(points.values())
-    )
+    ]
+    lines = []
+    for name, of_name in grouped(losing, itemgetter(0)).items():
+        clauses = [
+            " and ".join(method for *_, method in group) + place
+            for place, group in grouped(of_name, itemgetter(1)).items()
+        ]
+        lines.append(f"{name}: {', and '.join(clauses)}")
+    return "\n".join(lines)
 
 
 def _varied_settings(tests: Sequence[Test]) -> list[str]:

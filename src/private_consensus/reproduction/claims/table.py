@@ -50,7 +50,7 @@ SCHEMA = {
 }  # fmt: skip
 ADJUSTED = {
     **{key: SCHEMA[key] for key in SCHEMA if key not in ("opening", "excluding")},
-    "verdict_unadjusted": pl.String, "p_holm": pl.Float64, "readings": pl.String,
+    "verdict_unadjusted": pl.String, "p_holm": pl.Float64, "interpretations": pl.String,
     "related": pl.String, "excluded": pl.String,
 }  # fmt: skip
 
@@ -164,7 +164,7 @@ def adjusted(claims: pl.DataFrame, theorems: pl.DataFrame | None = None) -> pl.D
             if row["verdict"] == UNDECIDED:
                 row["excluded"] = _excluded(row, ALPHA / len(family))
         for row in primary:
-            row["readings"] = _other_readings(row, rows)
+            row["interpretations"] = _other_interpretations(row, rows)
             row["related"] = _related(row, proven)
             if row not in family:
                 numbers = row["theorems"].split("; ")
@@ -172,10 +172,10 @@ def adjusted(claims: pl.DataFrame, theorems: pl.DataFrame | None = None) -> pl.D
     return pl.DataFrame(rows, schema=SCHEMA | ADJUSTED).select(*ADJUSTED)
 
 
-def _other_readings(primary: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
-    """List the verdicts on the other readings of a claim.
+def _other_interpretations(primary: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
+    """List the verdicts on the other interpretations of a claim.
 
-    Ablations of this project, and variants that test another sentence, are no readings.
+    Ablations of this project, and variants that test another sentence, are no interpretations.
     """
     return ", ".join(
         f"{row['variant']} ({row['interpretation']}) {row['verdict']}"
