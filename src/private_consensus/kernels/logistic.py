@@ -21,8 +21,9 @@ sum over the records takes a fifth of the time of NumPy.
 """
 
 import math
+from collections import namedtuple
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -57,7 +58,6 @@ BLOCK_ROWS = 32
 
 
 _LANES = np.uint64(LANES)
-_BLOCK_MARGINS = BLOCK_ROWS * LANES
 
 MAX_SLOPE_RATIO = 0.5
 """Largest slope at the end of an accepted step, relative to the descent at its beginning."""
@@ -137,52 +137,40 @@ class SpectralForm(NamedTuple):
     transposed: np.ndarray
 
 
-class _LaneState(NamedTuple):
-    """State of the problems in all lanes.
+SCRATCH = {
+    "d": "x x_before gradient gradient_before step linear direction rotated",
+    "Md": "changes gradient_changes",
+    "M": "inverse_products weights",
+    "": "curvature length slope slope_after product squared_norm accepted has_step model_weight "
+    "bound sigmas squares",
+    "P": "products sums",
+    "B": "margins",
+}
+"""Names of the scratch arrays by the axes before that of the lanes: coordinates d, steps in the
+memory M, patterns P, and rows of a block B.
 
-    Attributes
-    ----------
-    x, gradient : ndarray
-        Current points and their gradients.
-    x_before, gradient_before : ndarray
-        Points and gradients at the beginning of the step.
-    step, linear : ndarray
-        Steps, and linear terms of the problems.
-    scratch : ndarray
-        Sums over the records, or directions.
-    curvature, length, slope : ndarray
-        Curvature D, step length, and slope at the beginning of the step.
-    """
+The values ``before`` are those at the beginning of the step. The memory has the changes of point
+and gradient of each step, and the inverse of their inner product, or 0 for an unused entry. The
+``direction`` is first the sum over the records, ``sigmas`` and ``squares`` the sums of their
+sigmoids and squared sigmoids. ``products`` are those of the patterns with x, ``sums`` those of the
+rows with each pattern. ``accepted`` is 1 in lanes that begin a step, ``has_step`` in lanes whose
+step ends."""
 
-    x: np.ndarray
-    gradient: np.ndarray
-    x_before: np.ndarray
-    gradient_before: np.ndarray
-    step: np.ndarray
-    linear: np.ndarray
-    scratch: np.ndarray
-    curvature: np.ndarray
-    length: np.ndarray
-    slope: np.ndarray
+_CLEARED = 12
+"""Number of scratch arrays of a problem, the first ones: those with coordinates or memory."""
+
+_MinimiserScratch = namedtuple("_MinimiserScratch", " ".join(SCRATCH.values()))
+_LossScratch = namedtuple("_LossScratch", "x products margins product bound")
 
 
-class _Memory(NamedTuple):
-    """Quasi-Newton memory of all lanes.
-
-    Attributes
-    ----------
-    moved, changed : ndarray
-        Changes of the points and of the gradients, ``MEMORY`` vectors per lane.
-    inverse : ndarray
-        Inverse of the inner products of both.
-    weight : ndarray
-        Scratch.
-    """
-
-    moved: np.ndarray
-    changed: np.ndarray
-    inverse: np.ndarray
-    weight: np.ndarray
+def _scratch(kind: Any, records: SignedRecords, dim: int) -> tuple[np.ndarray, ...]:
+    lengths = {"d": dim, "M": MEMORY, "P": len(records.patterns.begin) - 1, "B": BLOCK_ROWS}
+    sizes = {
+        name: LANES * math.prod(lengths[axis] for axis in axes)
+        for axes, names in SCRATCH.items()
+        for name in names.split()
+    }
+    return kind(*(aligned(sizes[name], float) for name in kind._fields))
 
 
 def records(signed: np.ndarray) -> SignedRecords:
@@ -291,37 +279,9 @@ def minimise(
     gradient_counts = np.zeros(len(start), np.int64)
     # A read-only array is another type, which would trigger a recompilation.
     arguments = (np.require(a, float, "CW") for a in (curvature, linear, start, tolerance))
-    scratch = _scratch(start.shape[1], len(records.patterns.begin) - 1)
+    scratch = _scratch(_MinimiserScratch, records, start.shape[1])
     _minimise(records, model, float(weight), *arguments, minimisers, gradient_counts, scratch)
     return minimisers, gradient_counts
-
-
-class _LogisticScratch(NamedTuple):
-    """Scratch arrays of one call of :func:`minimise`."""
-
-    state: _LaneState
-    memory: _Memory
-    products: np.ndarray
-    sums: np.ndarray
-    margins: np.ndarray
-    rotated: np.ndarray
-    squares: np.ndarray
-    squared_norms: np.ndarray
-    slopes_after: np.ndarray
-    accepted: np.ndarray
-    has_step: np.ndarray
-    model_weight: np.ndarray
-
-
-def _scratch(dim: int, patterns: int) -> _LogisticScratch:
-    size = dim * LANES
-    state = (*[size] * 7, *[LANES] * 3)
-    memory = (*[MEMORY * size] * 2, *[MEMORY * LANES] * 2)
-    remaining_sizes = (*[patterns * LANES] * 2, _BLOCK_MARGINS, size, 2 * LANES, *[LANES] * 5)
-    arrays = [aligned(count, float) for count in (*state, *memory, *remaining_sizes)]
-    first, last = len(state), len(state) + len(memory)
-    memory_arrays = _Memory(*arrays[first:last])
-    return _LogisticScratch(_LaneState(*arrays[:first]), memory_arrays, *arrays[last:])
 
 
 def mean_losses(records: SignedRecords, x: np.ndarray, bound: np.ndarray) -> np.ndarray:
@@ -330,15 +290,9 @@ def mean_losses(records: SignedRecords, x: np.ndarray, bound: np.ndarray) -> np.
     The bound C, [points], is that of each point. The result for a point depends on no other point.
     """
     means = np.empty(len(x))
-    scratch = *_scratch_of_points(records, x), aligned(LANES, float)
-    _mean_losses(records, *(np.require(a, float, "CW") for a in (x, bound)), means, *scratch)
+    points, bounds = (np.require(a, float, "CW") for a in (x, bound))
+    _mean_losses(records, points, bounds, means, _scratch(_LossScratch, records, x.shape[1]))
     return means
-
-
-def _scratch_of_points(records: SignedRecords, x: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Allocate scratch for points, their products with patterns, and margins of a block of rows."""
-    counts = (x.shape[1], len(records.patterns.begin) - 1, BLOCK_ROWS)
-    return tuple(aligned(count * LANES, float) for count in counts)
 
 
 @inlined
@@ -401,56 +355,58 @@ def _in_lanes(points, begin, x):
 
 
 @inlined
-def _margins_from(first, records, x, products, margins):
+def _margins_from(first, records, s):
     """Compute the margins of the block of records that begins at ``first``; return their number."""
     scale, offsets, _, columns = records
     rows = np.uint64(scale.size)
     count = min(np.uint64(BLOCK_ROWS), np.uint64(rows - first))
-    _add_pattern_products(margins, products, scale, offsets, first, count)
-    _add_dense_columns(margins, x, columns, first, count, rows)
+    _add_pattern_products(s.margins, s.products, scale, offsets, first, count)
+    _add_dense_columns(s.margins, s.x, columns, first, count, rows)
     return count
 
 
 @compiled
-def _mean_losses(records, points, bound, means, x, products, margins, bounds):
+def _mean_losses(records, points, bounds, means, s):
     rows = np.uint64(records.scale.size)
     for begin in range(0, len(points), LANES):
-        lanes = _in_lanes(points, begin, x)
+        lanes = min(LANES, len(points) - begin)
         for lane in range(lanes):
-            bounds[lane] = bound[begin + lane]
-        _multiply(products, records.patterns, x)
+            s.bound[lane] = bounds[begin + lane]
+            for k in range(points.shape[1]):
+                s.x[k * LANES + lane] = points[begin + lane, k]
+        _multiply(s.products, records.patterns, s.x)
         total = everywhere(0.0)
         for first in range(np.uint64(0), rows, np.uint64(BLOCK_ROWS)):
-            for j in range(_margins_from(first, records, x, products, margins)):
-                total = total + minimum(_loss(load(margins, j * _LANES)), load(bounds, 0))
-        store(products, 0, total)
+            for j in range(_margins_from(first, records, s)):
+                total = total + minimum(_loss(load(s.margins, j * _LANES)), load(s.bound, 0))
+        store(s.product, 0, total)
         for lane in range(lanes):
-            means[begin + lane] = products[lane] / rows
+            means[begin + lane] = s.product[lane] / rows
 
 
 @uncounted
-def _sum_sigmoids(records, x, total, squares, products, sums, margins):
-    """Compute ``total = sum_j sigma_j z_j``, and ``squares``: the sums of sigma_j and its square.
+def _sum_sigmoids(records, s):
+    """Compute ``direction = sum_j sigma_j z_j``, and the sums of sigma_j and of its square.
 
-    Scratch arrays are ``products`` of the patterns with x, ``sums`` of the rows with each pattern,
-    and ``margins`` of a block of rows. Each operation is applied to all rows of a block before the
-    next operation, because these short loops have independent iterations.
+    Each operation is applied to all rows of a block before the next operation, because these short
+    loops have independent iterations.
     """
     scale, offsets, patterns, columns = records
-    _multiply(products, patterns, x)
-    sums[:] = 0.0
-    total[:] = 0.0
-    squares[:] = 0.0
+    _multiply(s.products, patterns, s.x)
+    s.sums[:] = 0.0
+    s.direction[:] = 0.0
+    s.sigmas[:] = 0.0
+    s.squares[:] = 0.0
     rows = np.uint64(scale.size)
     for first in range(np.uint64(0), rows, np.uint64(BLOCK_ROWS)):
-        count = _margins_from(first, records, x, products, margins)
-        _apply_sigmoid(margins, squares, count)
-        _sum_patterns(margins, sums, scale, offsets, first, count)
-        _sum_dense_columns(margins, total, columns, first, count, rows)
+        count = _margins_from(first, records, s)
+        _apply_sigmoid(s, count)
+        _sum_patterns(s.margins, s.sums, scale, offsets, first, count)
+        _sum_dense_columns(s.margins, s.direction, columns, first, count, rows)
     for i in range(patterns.begin.size - 1):
-        value = load(sums, i * LANES)
+        value = load(s.sums, i * LANES)
         for k in range(patterns.begin[i], patterns.begin[i + 1]):
-            _add(total, patterns.offsets[k], value)
+            _add(s.direction, patterns.offsets[k], value)
 
 
 @inlined
@@ -496,16 +452,16 @@ def _add_dense_columns(margins, x, matrix, first, count, rows):
 
 
 @inlined
-def _apply_sigmoid(margins, squares, count):
+def _apply_sigmoid(s, count):
     """Replace margins by sigmoids, and add the sigmoids and their squares to two sums."""
-    sum_of_sigmas, sum_of_squares = load(squares, 0), load(squares, LANES)
+    sigmas, squares = load(s.sigmas, 0), load(s.squares, 0)
     for j in range(count):
-        sigma = _decreasing_sigmoid(load(margins, j * _LANES))
-        sum_of_sigmas = sum_of_sigmas + sigma
-        sum_of_squares = sum_of_squares + sigma * sigma
-        store(margins, j * _LANES, sigma)
-    store(squares, 0, sum_of_sigmas)
-    store(squares, LANES, sum_of_squares)
+        sigma = _decreasing_sigmoid(load(s.margins, j * _LANES))
+        sigmas = sigmas + sigma
+        squares = squares + sigma * sigma
+        store(s.margins, j * _LANES, sigma)
+    store(s.sigmas, 0, sigmas)
+    store(s.squares, 0, squares)
 
 
 @inlined
@@ -550,178 +506,166 @@ def _inner(out, a, at_a, b, at_b):
 
 
 @uncounted
-def _gradients(state, weight):
-    """Compute gradients from the sum over the records in ``scratch``."""
-    for k in range(0, state.x.size, LANES):
-        value = load(state.linear, k) + load(state.curvature, 0) * load(state.x, k)
-        store(state.gradient, k, value - load(state.scratch, k) * weight)
+def _gradients(s, weight):
+    """Compute gradients from the sum over the records in ``direction``."""
+    for k in range(0, s.x.size, LANES):
+        value = load(s.linear, k) + load(s.curvature, 0) * load(s.x, k)
+        store(s.gradient, k, value - load(s.direction, k) * weight)
 
 
 @uncounted
-def _enter(state, lane, curvature, linear, start):
+def _enter(s, lane, curvature, linear, start):
     """Start a problem in a lane."""
-    state.curvature[lane] = curvature
+    s.curvature[lane] = curvature
     for k in range(start.size):
         i = k * LANES + lane
-        state.x[i] = start[k]
-        state.x_before[i] = start[k]
-        state.linear[i] = linear[k]
+        s.x[i] = start[k]
+        s.x_before[i] = start[k]
+        s.linear[i] = linear[k]
 
 
 @uncounted
-def _leave(state, memory, lane):
+def _leave(s, lane):
     """Clear the state of a problem in its lane."""
-    state.length[lane] = 0.0
-    for values in (*state[:7], *memory[:3]):
+    s.length[lane] = 0.0
+    for values in s[:_CLEARED]:
         for i in range(lane, values.size, LANES):
             values[i] = 0.0
 
 
 @uncounted
-def _store_step(state, memory, slot, accepted, has_step, product):
+def _store_step(s, slot):
     """Store the step that ends here, in the lanes that accept it, and begin a new step."""
-    size = state.x.size
+    size = s.x.size
     total = everywhere(0.0)
     for k in range(0, size, LANES):
-        x, x_before = load(state.x, k), load(state.x_before, k)
-        gradient, gradient_before = load(state.gradient, k), load(state.gradient_before, k)
+        x, x_before = load(s.x, k), load(s.x_before, k)
+        gradient, gradient_before = load(s.gradient, k), load(s.gradient_before, k)
         moved, changed = x - x_before, gradient - gradient_before
         total = total + moved * changed
-        store(memory.moved, slot * size + k, moved)
-        store(memory.changed, slot * size + k, changed)
-        store(state.x_before, k, where_greater(load(accepted, 0), 0.0, x, x_before))
-        gradient = where_greater(load(accepted, 0), 0.0, gradient, gradient_before)
-        store(state.gradient_before, k, gradient)
-    store(product, 0, total)
+        store(s.changes, slot * size + k, moved)
+        store(s.gradient_changes, slot * size + k, changed)
+        store(s.x_before, k, where_greater(load(s.accepted, 0), 0.0, x, x_before))
+        gradient = where_greater(load(s.accepted, 0), 0.0, gradient, gradient_before)
+        store(s.gradient_before, k, gradient)
+    store(s.product, 0, total)
     for lane in range(LANES):
-        used = has_step[lane] > 0.0 and product[lane] > 0.0
-        memory.inverse[slot * LANES + lane] = 1.0 / product[lane] if used else 0.0
+        used = s.has_step[lane] > 0.0 and s.product[lane] > 0.0
+        s.inverse_products[slot * LANES + lane] = 1.0 / s.product[lane] if used else 0.0
 
 
 @uncounted
-def _precondition(state, model, model_weight, rotated):
-    r"""Multiply ``scratch`` by :math:`V(\theta w\Lambda + D)^{-1}V^T` of the model.
+def _precondition(s, model):
+    r"""Multiply ``direction`` by :math:`V(\theta w\Lambda + D)^{-1}V^T` of the model.
 
     The product :math:`\theta w` is ``model_weight``.
     """
-    _add_columns(rotated, model.vectors, state.scratch)
+    _add_columns(s.rotated, model.vectors, s.direction)
     for k in range(model.eigenvalues.size):
-        eigenvalue = load(model_weight, 0) * model.eigenvalues[k] + load(state.curvature, 0)
-        store(rotated, k * LANES, load(rotated, k * LANES) / eigenvalue)
-    _add_columns(state.scratch, model.transposed, rotated)
+        eigenvalue = load(s.model_weight, 0) * model.eigenvalues[k] + load(s.curvature, 0)
+        store(s.rotated, k * LANES, load(s.rotated, k * LANES) / eigenvalue)
+    _add_columns(s.direction, model.transposed, s.rotated)
 
 
 @uncounted
-def _descend(state, memory, model, slot, model_weight, rotated, product):
-    """Compute minus the direction in ``scratch``, by the two-loop recursion over the memory."""
-    size = state.x.size
+def _descend(s, model, slot):
+    """Compute minus the direction, by the two-loop recursion over the memory."""
+    size = s.x.size
     for k in range(0, size, LANES):
-        store(state.scratch, k, load(state.gradient, k))
+        store(s.direction, k, load(s.gradient, k))
     for back in range(MEMORY):
         j = (slot - back) % MEMORY
-        if not memory.inverse[j * LANES : (j + 1) * LANES].any():
-            memory.weight[j * LANES : (j + 1) * LANES] = 0.0
+        if not s.inverse_products[j * LANES : (j + 1) * LANES].any():
+            s.weights[j * LANES : (j + 1) * LANES] = 0.0
             continue
-        _inner(product, memory.moved, j * size, state.scratch, 0)
+        _inner(s.product, s.changes, j * size, s.direction, 0)
         for lane in range(LANES):
-            product[lane] *= memory.inverse[j * LANES + lane]
-            memory.weight[j * LANES + lane] = product[lane]
-            product[lane] = -product[lane]
+            s.product[lane] *= s.inverse_products[j * LANES + lane]
+            s.weights[j * LANES + lane] = s.product[lane]
+            s.product[lane] = -s.product[lane]
         for k in range(0, size, LANES):
-            _add_product(state.scratch, k, product, 0, memory.changed, j * size + k)
-    _precondition(state, model, model_weight, rotated)
+            _add_product(s.direction, k, s.product, 0, s.gradient_changes, j * size + k)
+    _precondition(s, model)
     for forward in range(1, MEMORY + 1):
         j = (slot + forward) % MEMORY
-        if not memory.inverse[j * LANES : (j + 1) * LANES].any():
+        if not s.inverse_products[j * LANES : (j + 1) * LANES].any():
             continue
-        _inner(product, memory.changed, j * size, state.scratch, 0)
+        _inner(s.product, s.gradient_changes, j * size, s.direction, 0)
         for lane in range(LANES):
             at = j * LANES + lane
-            product[lane] = memory.weight[at] - memory.inverse[at] * product[lane]
+            s.product[lane] = s.weights[at] - s.inverse_products[at] * s.product[lane]
         for k in range(0, size, LANES):
-            _add_product(state.scratch, k, product, 0, memory.moved, j * size + k)
+            _add_product(s.direction, k, s.product, 0, s.changes, j * size + k)
 
 
 @uncounted
-def _move(state, accepted, product):
+def _move(s):
     """Begin new steps in the lanes that accepted the last; move all lanes to their step ends."""
-    size = state.x.size
+    size = s.x.size
     for k in range(0, size, LANES):
-        store(state.scratch, k, -load(state.scratch, k))
-    _inner(product, state.gradient, 0, state.scratch, 0)
+        store(s.direction, k, -load(s.direction, k))
+    _inner(s.product, s.gradient, 0, s.direction, 0)
     for lane in range(LANES):
-        if accepted[lane] > 0.0:
-            state.slope[lane] = product[lane]
-            state.length[lane] = 1.0
+        if s.accepted[lane] > 0.0:
+            s.slope[lane] = s.product[lane]
+            s.length[lane] = 1.0
     for k in range(0, size, LANES):
-        step = where_greater(load(accepted, 0), 0.0, load(state.scratch, k), load(state.step, k))
-        store(state.step, k, step)
-        store(state.x, k, load(state.x_before, k) + load(state.length, 0) * step)
+        step = where_greater(load(s.accepted, 0), 0.0, load(s.direction, k), load(s.step, k))
+        store(s.step, k, step)
+        store(s.x, k, load(s.x_before, k) + load(s.length, 0) * step)
 
 
 @compiled
 def _minimise(
-    records,
-    model,
-    weight,
-    curvature,
-    linear,
-    start,
-    tolerance,
-    minimisers,
-    gradient_counts,
-    scratch,
+    records, model, weight, curvature, linear, start, tolerance, minimisers, gradient_counts, s
 ):
     """Solve all problems, as many simultaneously as there are lanes."""
-    problems = len(start)
-    count = records.scale.size
-    state, memory, products, rows, margins, rotated, squares = scratch[:7]
-    squared_norms, slopes_after, accepted, has_step, model_weight = scratch[7:]
-    state.curvature[:] = 1.0
+    problems, count = len(start), records.scale.size
+    s.curvature[:] = 1.0
     problem_in_lane, gradients = np.full(LANES, -1), np.zeros(LANES, np.int64)
     next_problem = active = min(LANES, problems)
     for lane in range(active):
-        _enter(state, lane, curvature[lane], linear[lane], start[lane])
+        _enter(s, lane, curvature[lane], linear[lane], start[lane])
         problem_in_lane[lane] = lane
     iteration = 0
     while active > 0:
-        _sum_sigmoids(records, state.x, state.scratch, squares, products, rows, margins)
-        _gradients(state, weight)
-        _inner(squared_norms, state.gradient, 0, state.gradient, 0)
-        _inner(slopes_after, state.gradient, 0, state.step, 0)
-        accepted[:] = 0.0
-        has_step[:] = 0.0
+        _sum_sigmoids(records, s)
+        _gradients(s, weight)
+        _inner(s.squared_norm, s.gradient, 0, s.gradient, 0)
+        _inner(s.slope_after, s.gradient, 0, s.step, 0)
+        s.accepted[:] = 0.0
+        s.has_step[:] = 0.0
         for lane in range(LANES):
-            mean_curvature = max(4.0 * (squares[lane] - squares[LANES + lane]) / count, 1e-12)
-            model_weight[lane] = mean_curvature * weight
+            mean_curvature = max(4.0 * (s.sigmas[lane] - s.squares[lane]) / count, 1e-12)
+            s.model_weight[lane] = mean_curvature * weight
             i = problem_in_lane[lane]
             if i < 0:
                 continue
             gradients[lane] += 1
-            solved = np.sqrt(squared_norms[lane]) <= tolerance[i]
-            failed = gradients[lane] > MAX_GRADIENTS or not np.isfinite(squared_norms[lane])
+            solved = np.sqrt(s.squared_norm[lane]) <= tolerance[i]
+            failed = gradients[lane] > MAX_GRADIENTS or not np.isfinite(s.squared_norm[lane])
             if solved or failed:
                 gradient_counts[i] = gradients[lane] if solved else 0
-                minimisers[i] = state.x[lane::LANES]
-                _leave(state, memory, lane)
+                minimisers[i] = s.x[lane::LANES]
+                _leave(s, lane)
                 gradients[lane] = 0
                 problem_in_lane[lane] = -1
                 active -= 1
                 if next_problem < problems:
                     i = next_problem
-                    _enter(state, lane, curvature[i], linear[i], start[i])
+                    _enter(s, lane, curvature[i], linear[i], start[i])
                     problem_in_lane[lane] = i
                     next_problem += 1
                     active += 1
             elif gradients[lane] == 1:
-                accepted[lane] = 1.0
-            elif slopes_after[lane] > -MAX_SLOPE_RATIO * state.slope[lane]:
-                shorter = state.slope[lane] / (state.slope[lane] - slopes_after[lane])
-                state.length[lane] *= max(MIN_SHORTENING, shorter)
+                s.accepted[lane] = 1.0
+            elif s.slope_after[lane] > -MAX_SLOPE_RATIO * s.slope[lane]:
+                shorter = s.slope[lane] / (s.slope[lane] - s.slope_after[lane])
+                s.length[lane] *= max(MIN_SHORTENING, shorter)
             else:
-                accepted[lane] = has_step[lane] = 1.0
+                s.accepted[lane] = s.has_step[lane] = 1.0
         slot = iteration % MEMORY
-        _store_step(state, memory, slot, accepted, has_step, slopes_after)
-        _descend(state, memory, model, slot, model_weight, rotated, slopes_after)
-        _move(state, accepted, slopes_after)
+        _store_step(s, slot)
+        _descend(s, model, slot)
+        _move(s)
         iteration += 1
