@@ -26,9 +26,7 @@ from private_consensus.privacy import (
 from private_consensus.privacy.accounting import gaussian_dp
 from private_consensus.privacy.conversions import (
     gaussian_log_delta,
-    gaussian_rho,
 )
-from private_consensus.privacy.sparse_vector import sparse_vector_release
 from private_consensus.privacy.subsampling import SampledNoise, noisy_sum
 
 NUMBERS = [0, 1, -1, 2, 0.5, 1.5, 1e-300, 1e300, 10**12, 10**30, 10**5000, math.inf, -math.inf,
@@ -61,10 +59,8 @@ CALLS = {
     privacy.account: {"releases": PURE, "delta": 1e-5},
     gaussian_dp: {"releases": PURE},
     privacy.analytic_gaussian_scale: {"budget": BUDGET, "sensitivity": 1.0},
-    privacy.classical_gaussian_scale: {"budget": Budget(0.5, 1e-5), "sensitivity": 1.0},
     privacy.extended_gaussian_scale: {"budget": BUDGET, "sensitivity": 1.0},
     privacy.gaussian_noise_multiplier: {"budget": BUDGET, "count": 2},
-    privacy.laplace_scale: {"budget": BUDGET, "sensitivity": 1.0, "count": 2},
     pc.calibrate: {
         "make_releases": lambda scale: [Release("gaussian", 1.0, scale)], "budget": BUDGET,
         "tolerance": 1e-6,
@@ -73,7 +69,6 @@ CALLS = {
     gaussian_log_delta: {"mu": 1.0, "epsilon": 1.0},
     privacy.gaussian_epsilon: {"mu": 1.0, "delta": 1e-5},
     privacy.gaussian_mu: {"epsilon": 1.0, "delta": 1e-5},
-    gaussian_rho: {"mu": 1.0},
     privacy.zcdp_epsilon: {"rho": 1.0, "delta": 1e-5, "conversion": "cks"},
     privacy.zcdp_rho: {"epsilon": 1.0, "delta": 1e-5, "conversion": "cks"},
     privacy.deadline_batches: {"deadline": 0.4, "slowest": 10.0, "fastest": 90.0},
@@ -84,10 +79,6 @@ CALLS = {
         "batches": BATCHES, "records": 10, "step": 0.1, "resolution": 0.1, "dim": 2, "clip": 1.0,
     },
     privacy.sparse_vector_scales: {"epsilon": 1.0, "sensitivity": 1.0, "count": 2},
-    sparse_vector_release: {
-        "sensitivity": 1.0, "threshold_scale": 1.0, "query_scale": 1.0, "count": 1, "tests": 3,
-        "redrawn": "once",
-    },
 }  # fmt: skip
 """Functions and constructors for privacy, each with arguments that it accepts."""
 NOT_CALLED = {"Guarantee"}

@@ -12,11 +12,9 @@ from private_consensus.privacy import (
     account,
     analytic_gaussian_scale,
     calibrate,
-    classical_gaussian_scale,
     extended_gaussian_scale,
     gaussian_delta,
     gaussian_noise_multiplier,
-    laplace_scale,
 )
 
 BUDGETS = [Budget(0.1, 1e-9), Budget(1.0, 1e-5), Budget(10.0, 1e-3)]
@@ -37,22 +35,6 @@ def test_analytic_gaussian_scale_is_proportional_to_sensitivity():
     assert analytic_gaussian_scale(BUDGETS[1], 3.0) == 3 * gaussian_noise_multiplier(BUDGETS[1])
     # analytic Gaussian mechanism of Balle and Wang (2018) at epsilon 1, delta 1e-5
     assert analytic_gaussian_scale(BUDGETS[1]) == pytest.approx(3.7306, abs=5e-4)
-
-
-@pytest.mark.parametrize("value", [1e-3, 0.1, 0.999])
-@pytest.mark.parametrize("delta", [1e-9, 1e-5, 1e-2])
-def test_classical_gaussian_scale_meets_the_budget_for_epsilon_below_one(value, delta):
-    scale = classical_gaussian_scale(Budget(value, delta))
-    assert scale == pytest.approx(math.sqrt(2 * math.log(1.25 / delta)) / value)
-    assert gaussian_delta(1 / scale, value) <= delta
-
-
-def test_classical_gaussian_scale_is_refused_outside_its_proven_range():
-    with pytest.raises(InvalidInput, match=r"budget\.epsilon"):
-        classical_gaussian_scale(Budget(1.0, 1e-5))
-    # the classical formula does not hold at large epsilon
-    scale = math.sqrt(2 * math.log(1.25 / 1e-5)) / 20
-    assert gaussian_delta(1 / scale, 20) > 1e-5
 
 
 def test_a_budget_below_the_loss_with_any_noise_is_refused_with_this_loss():
@@ -80,12 +62,6 @@ def test_extended_gaussian_scale_equals_the_published_formula():
         extended_gaussian_scale(Budget(1.0, 0.8))
 
 
-def test_laplace_scale_uses_the_full_epsilon():
-    scale = laplace_scale(Budget(2.0), 3.0, count=10)
-    assert scale == 15.0
-    assert account([Release("laplace", 3.0, scale, count=10)], 0).epsilon == pytest.approx(2.0)
-
-
 def test_bisection_agrees_with_closed_form_scales():
     budget = BUDGETS[1]
     gaussian = calibrate(lambda scale: [Release("gaussian", 1.0, scale, count=9)], budget)
@@ -110,8 +86,7 @@ def test_bisection_meets_the_budget_of_a_mixture_of_releases():
 def test_scale_is_zero_for_infinite_epsilon_and_for_no_releases():
     free = Budget(math.inf, 0)
     assert gaussian_noise_multiplier(free) == analytic_gaussian_scale(free) == 0
-    assert classical_gaussian_scale(free) == extended_gaussian_scale(free) == 0
-    assert laplace_scale(free) == 0
+    assert extended_gaussian_scale(free) == 0
     assert calibrate(lambda scale: [Release("exact")], free) == 0
     assert calibrate(lambda scale: [], BUDGETS[1]) == 0
 

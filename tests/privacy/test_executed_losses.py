@@ -145,7 +145,7 @@ def exact_mu_squared(algorithm, kind: str, size: float) -> float:
     for of_agent in changes:
         responses = np.array([sent(algorithm, changed)[0] - base for changed in of_agent])
         assert responses @ (noise.T @ noise) @ inverse == pytest.approx(responses, abs=1e-9)
-        losses.append(correlation_maximum(responses @ inverse @ responses.T)[0])
+        losses.append(correlation_maximum(responses @ inverse @ responses.T))
     return size**2 * max(losses)
 
 

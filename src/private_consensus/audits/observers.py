@@ -449,7 +449,7 @@ class Observed:
         forms = _forms(matrix[:, :first][:, ~np.concatenate(known)], signals)
         if forms is None:
             return None
-        return np.sqrt([np.inf if f is None else max(correlation_maximum(f)) for f in forms])
+        return np.sqrt([np.inf if f is None else correlation_maximum(f) for f in forms])
 
     def _causal(self, kind: str, members: tuple[int, ...], target: int, delta: float) -> float:
         """Return the accountant's epsilon of the iterations that can still reach the observer."""

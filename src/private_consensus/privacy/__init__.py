@@ -37,10 +37,8 @@ from .budget import Budget, Relation
 from .calibration import (
     analytic_gaussian_scale,
     calibrate,
-    classical_gaussian_scale,
     extended_gaussian_scale,
     gaussian_noise_multiplier,
-    laplace_scale,
 )
 from .conversions import (
     CONVERSIONS,
@@ -70,7 +68,6 @@ __all__ = [
     "account",
     "analytic_gaussian_scale",
     "calibrate",
-    "classical_gaussian_scale",
     "deadline_batches",
     "extended_gaussian_scale",
     "fixed_batches",
@@ -78,7 +75,6 @@ __all__ = [
     "gaussian_epsilon",
     "gaussian_mu",
     "gaussian_noise_multiplier",
-    "laplace_scale",
     "noisy_mean",
     "noisy_message",
     "sparse_vector_scales",

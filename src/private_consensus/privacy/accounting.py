@@ -46,7 +46,7 @@ from private_consensus.common.errors import arguments
 from private_consensus.common.grouping import grouped
 
 from . import loss_distributions
-from .conversions import gaussian_epsilon, gaussian_rho, zcdp_epsilon
+from .conversions import gaussian_epsilon, zcdp_epsilon
 from .loss_distributions import Pair
 from .releases import PrivacyProfile, Release
 from .safe_digits import rounded_up
@@ -261,7 +261,7 @@ def _mu(groups: Sequence[_Group]) -> float:
 
 
 def _rho(groups: Sequence[_Group]) -> float:
-    return math.fsum(group.count * gaussian_rho(group.loss) for group in groups)
+    return math.fsum(group.count * (group.loss * group.loss / 2) for group in groups)
 
 
 @lru_cache(maxsize=4096)  # a setting is calibrated for each block of runs, and once for its table

@@ -70,35 +70,6 @@ def analytic_gaussian_scale(budget: Budget, sensitivity: float = 1.0) -> float:
     return sensitivity * gaussian_noise_multiplier(budget)
 
 
-def classical_gaussian_scale(budget: Budget, sensitivity: float = 1.0) -> float:
-    r"""Return the scale :math:`\sqrt{2\ln(1.25/\delta)}\,\Delta_2/\epsilon` (Dwork & Roth 2014).
-
-    Parameters
-    ----------
-    budget : Budget
-        Budget of the release, with epsilon below 1 and delta above 0.
-    sensitivity : float
-        :math:`\Delta_2`, in l2.
-
-    Returns
-    -------
-    float
-        Standard deviation.
-
-    Raises
-    ------
-    InvalidInput
-        If epsilon is 1 or more: not covered by the theorem, and false for large epsilon.
-    """
-    _check(budget, sensitivity)
-    if not budget.private:
-        return 0.0
-    covered = "below 1 (from 1 on, the classical Gaussian mechanism is not proven)"
-    require(budget.epsilon < 1, "budget.epsilon", budget.epsilon, covered)
-    _need_delta(budget)
-    return math.sqrt(2 * math.log(1.25 / budget.delta)) * sensitivity / budget.epsilon
-
-
 def extended_gaussian_scale(budget: Budget, sensitivity: float = 1.0) -> float:
     r"""Return the standard deviation of the extended Gaussian mechanism, for every epsilon > 0.
 
@@ -132,29 +103,6 @@ def extended_gaussian_scale(budget: Budget, sensitivity: float = 1.0) -> float:
     tail = math.log(top / budget.delta)
     roots = math.sqrt(tail) + math.sqrt(tail + budget.epsilon)
     return sensitivity * roots / (math.sqrt(2) * budget.epsilon)
-
-
-def laplace_scale(budget: Budget, sensitivity: float = 1.0, count: int = 1) -> float:
-    r"""Return the Laplace scale b for ``count`` releases of l1 ``sensitivity``.
-
-    :math:`count\,\Delta_1/\epsilon`: pure composition; ``budget.delta`` is not used. It is
-    also the scale 1/zeta of gamma-norm noise of that l2 sensitivity.
-
-    Parameters
-    ----------
-    budget : Budget
-        Budget of all releases together.
-    sensitivity : float
-        :math:`\Delta_1`, in l1.
-    count : int
-        Number of releases.
-
-    Returns
-    -------
-    float
-    """
-    _check(budget, sensitivity, count)
-    return count * sensitivity / budget.epsilon
 
 
 @arguments.known_keywords

@@ -325,15 +325,6 @@ _FORWARD = {"shortcut": _shortcut, "safe": _safe, "cks": _cks}
 _BACKWARD = {"shortcut": _rho_shortcut, "safe": _rho_safe, "cks": _rho_cks}
 
 
-def gaussian_rho(mu: Any) -> Any:
-    """Return the rho of the Gaussian mechanism, mu^2/2.
-
-    It holds for the discrete Gaussian at the same ratio of sensitivity to scale, too.
-    """
-    with np.errstate(over="ignore"):
-        return _scalar(_nonnegative("mu", mu) ** 2 / 2)
-
-
 # --- helpers ----------------------------------------------------------------------------------
 
 

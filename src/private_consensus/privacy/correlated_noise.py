@@ -112,27 +112,25 @@ def cyclic_sensitivity(factor: np.ndarray, period: int) -> float:
     information = factor.T @ factor
     starts = range(min(period, len(information)))
     blocks = (information[s::period, s::period] for s in starts)
-    return float(np.sqrt(max(correlation_maximum(block)[1] for block in blocks)))
+    return float(np.sqrt(max(correlation_maximum(block) for block in blocks)))
 
 
-def correlation_maximum(matrix: np.ndarray) -> tuple[float, float]:
-    r"""Return bounds on :math:`\max \mathrm{tr}(M X)` over correlation matrices X, for M >= 0.
+def correlation_maximum(matrix: np.ndarray) -> float:
+    r"""Return an upper bound on :math:`\max \mathrm{tr}(M X)` over correlation matrices X.
 
-    X satisfies :math:`X \succeq 0,\ X_{tt} = 1`.
+    M is positive semidefinite, and X satisfies :math:`X \succeq 0,\ X_{tt} = 1`.
 
     With :math:`X = V V^T` and unit rows (Burer, Monteiro, 2003), by quasi-Newton ascent. At a
     solution :math:`\lambda_t = |(M V)_t|`. If :math:`\mathrm{diag}(\lambda)-M` is not definite, the
-    missing amount is added, so that the second bound holds wherever the ascent stopped.
+    missing amount is added, so that the bound holds wherever the ascent stopped.
     """
     matrix = (matrix + matrix.T) / 2
-    total, size = float(matrix.sum()), float(np.abs(matrix).sum())
+    size = float(np.abs(matrix).sum())
     largest = size * (1 + 1e-14 * len(matrix))
-    if size - total <= _NEARLY * size:
-        return total, largest
+    if size - float(matrix.sum()) <= _NEARLY * size:
+        return largest
     vectors = _ascended(matrix / size * len(matrix), _start(matrix))
-    value = float(np.einsum("ti,ts,si->", vectors, matrix, vectors, optimize=True))
-    lengths = np.linalg.norm(matrix @ vectors, axis=1)
-    return max(value, total), min(_dual(matrix, lengths), largest)
+    return min(_dual(matrix, np.linalg.norm(matrix @ vectors, axis=1)), largest)
 
 
 def _ascended(matrix: np.ndarray, rows: np.ndarray) -> np.ndarray:

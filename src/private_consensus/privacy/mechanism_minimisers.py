@@ -70,7 +70,7 @@ class ApproximateMinimiser(ObjectivePerturbation):
             "count": _count(self, horizon, self.sent), "proven": self.proven, "note": self.note,
         }  # fmt: skip
         if self.kappa is not None:
-            profile = PerturbedObjective(mu=change / scale, kappa=self.kappa, one_sign=True)
+            profile = PerturbedObjective(mu=change / scale, kappa=self.kappa)
             return [Release("profile", profile=profile, **stated)]
         jacobian = max(float(np.max(self.at(self.jacobian, t))) for t in range(1, horizon + 1))
         shift = Release("gaussian", change, scale, **stated)

@@ -678,7 +678,8 @@ class ObjectivePerturbation(Mechanism):
         Factor of the noise in the linear term: -D for noise of the centre of a penalty D.
     kappa : float, optional
         Largest ratio of the curvature of a record to that of the objective, for a generalised
-        linear model. The loss of Gaussian noise is then proven by Rényi divergences.
+        linear model whose loss has a derivative of one sign per record. The loss of Gaussian noise
+        is then proven by Rényi divergences (:class:`.PerturbedObjective`).
     """
 
     distribution: str = "gaussian"
@@ -787,7 +788,7 @@ class ObjectivePerturbation(Mechanism):
             return [Release("gaussian", change, scales, proven=self.proven, note=self.note)]
         if self.kappa is not None:
             mus = (change / scales).tolist()
-            profiles = [PerturbedObjective(mu, self.kappa, one_sign=True) for mu in mus]
+            profiles = [PerturbedObjective(mu, self.kappa) for mu in mus]
             return [Release("profile", profile=profile) for profile in profiles]
         note = "the Jacobian term of Gaussian objective perturbation depends on the noise"
         return [

@@ -19,11 +19,10 @@ two bounds, with :math:`\mu = 2wLR/\sigma`, :math:`s = \alpha - 1`, :math:`X\sim
 
 *Any shift.* :math:`\|g'z'-gz\|^2 \le 2\|g'z'\|^2 + 2\|gz\|^2` bounds them by the mean of
 two terms, one per record. By Cauchy and Schwarz the moment is at most the larger of theirs.
-A term is at most :math:`\mu|X|+\mu^2/2`, or :math:`\max(0, \mu X+\mu^2/2)` if :math:`\ell'` has
-one sign, as for a logistic loss:
+If :math:`\ell'` has one sign per record, as for a logistic loss, a term is at most
+:math:`\max(0, \mu X+\mu^2/2)`:
 
-.. math:: E_1 = 2e^{\alpha s\mu^2/2}\,\Phi(s\mu), \qquad
-    E_1^+ = \Phi(-\mu/2) + e^{\alpha s\mu^2/2}\,\Phi((\alpha-\tfrac12)\mu).
+.. math:: E_1 = \Phi(-\mu/2) + e^{\alpha s\mu^2/2}\,\Phi((\alpha-\tfrac12)\mu).
 
 *Slow shifts.* Along z' the derivative :math:`\ell'(z'^To)` decreases in
 :math:`X = b^Tz'/(\sigma\|z'\|)` by at most :math:`c_1\sigma R/m` per unit, since
@@ -55,8 +54,8 @@ from .releases import PrivacyProfile
 class PerturbedObjective(PrivacyProfile):
     r"""Privacy profile of an exact minimiser with Gaussian noise in its objective.
 
-    It holds for the replacement of one record. Only the minimiser is released, and no projection is
-    applied between it and the noise.
+    It holds for the replacement of one record and losses whose derivative has one sign per record.
+    Only the minimiser is released, and no projection is applied between it and the noise.
 
     Parameters
     ----------
@@ -65,8 +64,6 @@ class PerturbedObjective(PrivacyProfile):
         deviation of the noise's coordinates.
     kappa : float
         :math:`wc_1R^2/m`: the largest eigenvalue of a record's Hessian over the smallest curvature.
-    one_sign : bool
-        True if :math:`\ell'` has one sign for each record.
 
     Raises
     ------
@@ -76,7 +73,6 @@ class PerturbedObjective(PrivacyProfile):
 
     mu: float
     kappa: float
-    one_sign: bool = False
 
     def __post_init__(self):
         for key in ("mu", "kappa"):
@@ -91,11 +87,8 @@ class PerturbedObjective(PrivacyProfile):
         return np.log1p(self.kappa) + log_moment / excess
 
     def _any_shift(self, order: np.ndarray) -> np.ndarray:
-        r"""Return :math:`\ln E_1`, or :math:`\ln E_1^+` if the derivative has one sign."""
-        gaussian = order * (order - 1) * self.mu**2 / 2
-        if not self.one_sign:
-            return np.log(2.0) + gaussian + log_ndtr((order - 1) * self.mu)
-        shifted = gaussian + log_ndtr((order - 0.5) * self.mu)
+        r"""Return :math:`\ln E_1`."""
+        shifted = order * (order - 1) * self.mu**2 / 2 + log_ndtr((order - 0.5) * self.mu)
         return np.logaddexp(log_ndtr(-self.mu / 2), shifted)
 
     def _slow_shift(self, order: np.ndarray) -> np.ndarray:

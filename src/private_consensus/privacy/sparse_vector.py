@@ -94,22 +94,10 @@ def sparse_vector_release(
         With key ``sparse_vector.redrawn``.
     """
     arguments.choice("sparse_vector.redrawn", redrawn, REDRAWS)
-    sensitivity, threshold_scale, query_scale = (
-        arguments.number(f"sparse_vector.{key}", value, "a number >= 0", lambda v: v >= 0)
-        for key, value in (
-            ("sensitivity", sensitivity),
-            ("threshold_scale", threshold_scale),
-            ("query_scale", query_scale),
-        )
+    threshold, query = (
+        sensitivity / scale if scale > 0 else math.inf for scale in (threshold_scale, query_scale)
     )
-    arguments.whole("sparse_vector.count", count, 0, MAX_COUNT)
-    arguments.whole("sparse_vector.tests", tests, 0, MAX_COUNT)
-    threshold, query = (_loss(sensitivity, scale) for scale in (threshold_scale, query_scale))
     if redrawn == "each":
         return Release("pure", epsilon=min(threshold, query), count=tests)
     draws = count if redrawn == "after_release" else 1
     return Release("pure", epsilon=draws * threshold + 2 * count * query)
-
-
-def _loss(sensitivity: float, scale: float) -> float:
-    return float(sensitivity / scale) if scale > 0 else math.inf

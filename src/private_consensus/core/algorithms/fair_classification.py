@@ -10,7 +10,6 @@ from private_consensus.privacy import (
     Budget,
     analytic_gaussian_scale,
     extended_gaussian_scale,
-    laplace_scale,
 )
 from private_consensus.privacy.mechanisms import NoisyCoefficients
 
@@ -124,7 +123,7 @@ class FairClassification(FunctionalMechanism):
 
     def _scale(self, budget: Budget, problem) -> float:
         if self.mechanism == "laplace":
-            return laplace_scale(budget, self._assumed(problem))
+            return self._assumed(problem) / budget.epsilon
         return GAUSSIANS[self.gaussian](budget, self._assumed(problem))
 
     def largest_loss(self, problem) -> np.ndarray:
