@@ -7,32 +7,20 @@ import polars as pl
 
 
 class AuditExperiment(NamedTuple):
-    """Meaning of the quantities of an audit that is an experiment.
+    """Audited part of an algorithm, and the quantities with bound, claimed epsilon and p-value."""
 
-    Parameters
-    ----------
-    level : str
-        Part of the algorithm that is audited.
-    bound, claimed, p_value : str
-        Names of the quantities with the lower bound, the claimed epsilon and the p-value.
-    correct : float or None
-        Fraction ``share`` of the noise in a correct copy; None without this axis.
-    """
-
-    audited: str
     level: str
     bound: str
     claimed: str
     p_value: str
-    correct: float | None
 
 
 EXPERIMENTS: Mapping[str, AuditExperiment] = {
     "release_audit": AuditExperiment(
-        "d_zoa", "release", "epsilon_bound", "epsilon_claimed", "bound_p_value", None
+        "release of d_zoa", "epsilon_bound", "epsilon_claimed", "bound_p_value"
     ),
     "canary_audit": AuditExperiment(
-        "q_dpsgd_1", "one-run canaries", "bound_gradients", "formula", "p_value_gradients", 1.0
+        "one-run canaries of q_dpsgd_1", "bound_gradients", "formula", "p_value_gradients"
     ),
 }
 
@@ -50,20 +38,15 @@ def of_experiments(runs: pl.DataFrame) -> list[dict[str, Any]]:
             numbers = dict(zip(group["quantity"], group["value"], strict=True))
             row = group.row(0, named=True)
             share = row.get("share")
-            copy = "correct" if share in (None, roles.correct) else f"{share:g} of the noise"
-            rows.append(
-                {
-                    "experiment": "",
-                    "algorithm": audit,
-                    "variant": row["variant"],
-                    "setting": _setting(row, axes),
-                    "level": f"{roles.level} of {roles.audited}", "copy": copy,
-                    "delta": float(numbers["bound_delta"]),
-                    "claimed": float(numbers[roles.claimed]), "bound": float(numbers[roles.bound]),
-                    "confidence": float(numbers["bound_confidence"]),
-                    "p_value": float(numbers[roles.p_value]),
-                }
-            )  # fmt: skip
+            rows.append({
+                "experiment": "", "algorithm": audit, "variant": row["variant"],
+                "setting": _setting(row, axes), "level": roles.level,
+                "copy": "correct" if share in (None, 1.0) else f"{share:g} of the noise",
+                "delta": float(numbers["bound_delta"]),
+                "claimed": float(numbers[roles.claimed]), "bound": float(numbers[roles.bound]),
+                "confidence": float(numbers["bound_confidence"]),
+                "p_value": float(numbers[roles.p_value]),
+            })  # fmt: skip
     return rows
 
 

@@ -23,7 +23,6 @@ from private_consensus.privacy.verdicts import (
 )
 
 from ..statements.table import Erratum, concerns
-from .experiments import EXPERIMENTS
 
 NOT_AUDITED = "not audited"
 MEANING = {
@@ -81,12 +80,7 @@ def judged(
         ``audit_verdict`` and ``audit_findings``. ``proven`` is False if an audit refutes the
         releases that the accountant used.
     """
-    # In an audit that is an experiment, every copy is a setting of that experiment.
-    claims = [
-        {**row, "verdict": MEANING.get(row["verdict"], row["verdict"])}
-        for row in audits
-        if row["copy"] == "correct" or row["algorithm"] in EXPERIMENTS
-    ]
+    claims = [{**row, "verdict": MEANING.get(row["verdict"], row["verdict"])} for row in audits]
     return pl.DataFrame(
         [{**row, **_judgement(row, errata, claims)} for row in privacy.to_dicts()],
         infer_schema_length=None,
