@@ -121,72 +121,57 @@ def costs_of(
 ) -> tuple[dict[str, float], Excess]:
     """Return the largest ratio of cost and declared loss per mechanism, and the largest excess.
 
-    Parameters
-    ----------
-    replay : Execution
-        Replay on the neighbouring data set.
-    mechanisms : mapping
-        Declared mechanisms.
-    agent : int
-        Agent whose records differ.
-
-    Returns
-    -------
-    dict
-        Ratio per mechanism.
-    Excess
-        Ratio 0 without an excess, infinite for a query that depends on records of other agents.
+    The records of ``agent`` differ in the ``replay``, or, if ``row`` is known, one record of it.
+    The excess is infinite for a query that depends on records of other agents, or on a record
+    outside of its sampled batch.
     """
     reached: dict[str, float] = {}
     excess = Excess()
-    by_name: dict[str, list[tuple[float, float]]] = {}
+    totals: dict[str, list[tuple[float, float]]] = {}
+
+    def add(name: str, cost: Any, loss: Any, text: str) -> None:
+        nonlocal excess
+        with np.errstate(invalid="ignore", divide="ignore"):
+            ratios = np.where(cost == 0, 0.0, np.divide(cost, loss))
+        ratio = float(np.max(np.where(np.isnan(ratios), np.inf, ratios), initial=0.0))
+        reached[name] = max(reached.get(name, 0.0), ratio)
+        if ratio > max(excess.ratio, 1 + ROUNDING):
+            excess = Excess(ratio, text.format(f"{ratio:.6g}"))
+
     for release, (name, t, cost, loss) in zip(recorded.releases, replay.costs, strict=False):
+        mechanism = mechanisms[name]
         cost, loss = np.broadcast_arrays(cost, np.asarray(loss, float))
         # A release without noise has no guarantee that a change could exceed.
         cost = np.where(np.isinf(loss), 0.0, cost)
-        foreign_costs = _of_others(cost, agent)
-        separate = mechanisms[name].separates_agents and "agents" in mechanisms[name].shape
+        rounding = UNMOVED * np.max(loss)
+        separate = mechanism.separates_agents and "agents" in mechanism.shape
         # Written so that NaN is a dependence.
-        if separate and not np.all(foreign_costs <= UNMOVED * np.max(loss)):
+        if separate and not np.all(_of_others(cost, agent) <= rounding):
             text = (
                 f"the query {name!r} of another agent in iteration {t} depends on records of "
                 f"agent {agent} that were not released"
             )
             return reached, Excess(np.inf, text)
-        in_batch = np.asarray(row is None or mechanisms[name].uses(release, row))
-        if not np.all(np.where(in_batch, 0.0, cost) <= UNMOVED * np.max(loss)):
+        in_batch = np.asarray(row is None or mechanism.uses(release, row))
+        if not np.all(np.where(in_batch, 0.0, cost) <= rounding):
             text = (
                 f"the query {name!r} of iteration {t} depends on a record of agent {agent} outside "
                 f"of the sampled batch"
             )
             return reached, Excess(np.inf, text)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            ratio = np.where(cost == 0, 0.0, cost / loss)
-        largest = float(np.max(np.where(np.isnan(ratio), np.inf, ratio), initial=0.0))
-        by_name.setdefault(name, []).append((float(np.max(cost)), float(np.max(loss))))
-        if mechanisms[name].touched is None:
-            reached[name] = max(reached.get(name, 0.0), largest)
-            if largest > max(excess.ratio, 1 + ROUNDING):
-                text = (
-                    f"{name!r} of iteration {t} changes by {largest:.6g} times its declared "
-                    f"sensitivity (records of agent {agent} differ)"
-                )
-                excess = Excess(largest, text)
-    for name, pairs in by_name.items():
+        if mechanism.touched is None:
+            changes = f"{name!r} of iteration {t} changes by {{}} times its declared sensitivity"
+            add(name, cost, loss, f"{changes} (records of agent {agent} differ)")
+        else:
+            totals.setdefault(name, []).append((float(np.max(cost)), float(np.max(loss))))
+    for name, pairs in totals.items():
         touched = mechanisms[name].touched
-        if touched is None:
-            continue
-        total = sum(cost for cost, _ in pairs)
         declared = sum(sorted((loss for _, loss in pairs), reverse=True)[:touched])
-        ratio = total / declared if total else 0.0
-        ratio = np.inf if np.isnan(ratio) else ratio
-        reached[name] = max(reached.get(name, 0.0), ratio)
-        if ratio > max(excess.ratio, 1 + ROUNDING):
-            text = (
-                f"all releases of {name!r} together cost {ratio:.6g} times the declared loss of "
-                f"the {touched} releases that one change may affect (data of agent {agent} differ)"
-            )
-            excess = Excess(ratio, text)
+        text = (
+            f"all releases of {name!r} together cost {{}} times the declared loss of the {touched} "
+            f"releases that one change may affect (data of agent {agent} differ)"
+        )
+        add(name, sum(cost for cost, _ in pairs), declared, text)
     return reached, excess
 
 

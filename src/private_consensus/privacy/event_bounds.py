@@ -37,6 +37,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,10 +103,6 @@ class Counts(NamedTuple):
     runs: int
     hits_other: int
     runs_other: int
-
-    def swapped(self) -> Counts:
-        """Return the counts with the two data sets exchanged."""
-        return Counts(self.hits_other, self.runs_other, self.hits, self.runs)
 
 
 @dataclass(frozen=True)
@@ -188,12 +185,11 @@ class Event(NamedTuple):
 
     def counts(self, statistic: np.ndarray, statistic_other: np.ndarray) -> Counts:
         """Count the event under both data sets, the likelier data set first."""
-        hits = [
-            int(np.sum(values >= self.threshold if self.at_least else values <= self.threshold))
-            for values in (statistic, statistic_other)
-        ]
-        counts = Counts(hits[0], len(statistic), hits[1], len(statistic_other))
-        return counts.swapped() if self.swapped else counts
+        samples = _ordered(self.swapped, statistic, statistic_other)
+        hits, hits_other = (
+            int(_hits(np.sort(values), self.threshold, self.at_least)) for values in samples
+        )
+        return Counts(hits, len(samples[0]), hits_other, len(samples[1]))
 
 
 def best_event(
@@ -204,28 +200,24 @@ def best_event(
     The statistics, [runs], are those of each run under D and under D'. Events are compared by the
     measure at the two Clopper-Pearson limits, and then by the difference of the two rates.
     """
-    statistic, statistic_other = np.sort(statistic), np.sort(statistic_other)
-    thresholds = np.unique(
-        np.concatenate([_candidate_thresholds(statistic), _candidate_thresholds(statistic_other)])
-    )
+    samples = np.sort(statistic), np.sort(statistic_other)
+    thresholds = np.unique(np.concatenate([_candidate_thresholds(values) for values in samples]))
     tail, candidates = ordering_tail(level), []
-    for at_least in (True, False):
-        hits = [_hits(values, thresholds, at_least) for values in (statistic, statistic_other)]
-        for swapped in (False, True):
-            likelier, rarer = hits[::-1] if swapped else hits
-            runs = (
-                (statistic_other.size, statistic.size)
-                if swapped
-                else (statistic.size, statistic_other.size)
-            )
-            low = clopper_pearson(likelier, runs[0], tail)[0]
-            high = clopper_pearson(rarer, runs[1], tail)[1]
-            bounds = measure.value(low, high)
-            gaps = likelier / runs[0] - rarer / runs[1]
-            index = max(range(thresholds.size), key=lambda i: (bounds[i], gaps[i]))
-            event = Event(float(thresholds[index]), at_least, swapped)
-            candidates.append(((float(bounds[index]), float(gaps[index])), event))
-    return max(candidates, key=lambda pair: pair[0])[1]
+    for at_least, swapped in product((True, False), (False, True)):
+        likelier, rarer = _ordered(swapped, *samples)
+        hits, rarer_hits = (_hits(values, thresholds, at_least) for values in (likelier, rarer))
+        low = clopper_pearson(hits, likelier.size, tail)[0]
+        high = clopper_pearson(rarer_hits, rarer.size, tail)[1]
+        bounds = measure.value(low, high)
+        gaps = hits / likelier.size - rarer_hits / rarer.size
+        index = max(range(thresholds.size), key=lambda i: (bounds[i], gaps[i]))
+        event = Event(float(thresholds[index]), at_least, swapped)
+        candidates.append((float(bounds[index]), float(gaps[index]), event))
+    return max(candidates, key=lambda candidate: candidate[:2])[-1]
+
+
+def _ordered(swapped: bool, first: np.ndarray, second: np.ndarray) -> tuple:
+    return (second, first) if swapped else (first, second)
 
 
 def _candidate_thresholds(ordered: np.ndarray) -> np.ndarray:
@@ -235,7 +227,7 @@ def _candidate_thresholds(ordered: np.ndarray) -> np.ndarray:
     return np.concatenate([ordered[ranks], ordered[::-1][ranks]])
 
 
-def _hits(ordered: np.ndarray, thresholds: np.ndarray, at_least: bool) -> np.ndarray:
+def _hits(ordered: np.ndarray, thresholds: Any, at_least: bool) -> Any:
     if at_least:
         return ordered.size - np.searchsorted(ordered, thresholds, side="left")
     return np.searchsorted(ordered, thresholds, side="right")

@@ -688,21 +688,9 @@ class ObjectivePerturbation(Mechanism):
     kappa: float | None = None
     takes_array: ClassVar[bool] = False
 
-    @property
-    def law(self) -> str:  # ty: ignore[incompatible-property-override]
-        return self.distribution
-
-    @property
-    def noise_streams(self):
-        return (self.stream,)
-
-    def units(self, problem, streams):
-        additive = ADDITIVE[self.distribution](stream=self.stream, shape=self.shape)
-        return additive.units(problem, streams)
-
-    def norm(self, change):
-        order = ADDITIVE[self.distribution].norm_order
-        return np.linalg.norm(change, order, axis=-1, keepdims=True)
+    law = property(lambda self: self.distribution)  # ty: ignore
+    unit = property(lambda self: ADDITIVE[self.distribution].unit)
+    norm_order = property(lambda self: ADDITIVE[self.distribution].norm_order)  # ty: ignore
 
     def unit_scale(self, t):
         return np.abs(self.at(self.weight, t) * self.at(self.scale, t))

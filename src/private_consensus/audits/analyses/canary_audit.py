@@ -18,20 +18,19 @@ too small, as a test of the audit itself.
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from private_consensus.common.errors import require
-from private_consensus.core.algorithms.base import Attack, Observe
+from private_consensus.core.algorithms.base import Attack
 from private_consensus.core.algorithms.q_dpsgd_1 import QDPSGD1
 from private_consensus.core.handlers import Running
 from private_consensus.core.networks import Network
 from private_consensus.core.parameters import Fraction, Positive
 from private_consensus.core.quantization import Grid
-from private_consensus.core.randomness import Streams
 from private_consensus.kernels import rounds as kernel
-from private_consensus.privacy import Budget, account
+from private_consensus.privacy import account
 from private_consensus.privacy.one_run import one_run_epsilon, one_run_pvalue
 
 VIEWS = ("gradients", "messages")
@@ -102,7 +101,7 @@ class CanaryAudit(QDPSGD1, Attack):
     )  # fmt: skip
     source: ClassVar[str] = QDPSGD1.source
 
-    def calibrate(self, budget: Budget, problem: Any, network: Network, horizon: int) -> Self:
+    def calibrate(self, budget, problem, network, horizon):
         require(
             self.guesses <= problem.records,
             "algorithm.guesses",
@@ -121,14 +120,7 @@ class CanaryAudit(QDPSGD1, Attack):
             formula=calibrated.claimed_epsilon(budget.delta, problem, network, horizon),
         )
 
-    def run(
-        self,
-        problem: Any,
-        network: Network,
-        streams: Streams,
-        horizon: np.ndarray,
-        observe: Observe,
-    ) -> None:
+    def run(self, problem, network, streams, horizon, observe):
         rounds = int(horizon[0])
         require(bool(np.all(horizon == rounds)), "horizon", horizon.tolist(), "equal numbers")
         settings = len(horizon)

@@ -13,7 +13,6 @@ The recursions hold for all noise distributions with the variances :math:`2\sigm
 4.11 and 4.16.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -46,14 +45,14 @@ class DPCIMoments(DPCI, Analysis):
         "largest_factor", "theorem_4_16",
     )  # fmt: skip
 
-    def start(self, problem: Any, network: Network, release: Any) -> Moments:
+    def start(self, problem, network, release):
         size = problem.n_agents * problem.dim
         error = (problem.initial - problem.theta).ravel()
         return Moments(
             np.tile(error, (release.settings, 1)), np.zeros((release.settings, size, size))
         )
 
-    def step(self, state: Moments, problem: Any, network: Network, release: Any, t: int) -> Moments:
+    def step(self, state, problem, network, release, t):
         """Return the moments of x(t) from those of x(t - 1), by eqs. (7)-(8)."""
         before = t - 1
         eye = np.eye(state.mean.shape[-1])
@@ -65,7 +64,7 @@ class DPCIMoments(DPCI, Analysis):
         mean = (F @ state.mean[..., None])[..., 0]
         return Moments(mean, F @ sent_covariance @ F.transpose(0, 2, 1) + measurement_noise)
 
-    def observables(self, state: Moments, problem: Any, t: int) -> Mapping[str, np.ndarray]:
+    def observables(self, state, problem, t):
         r"""Return the moments as curves, of the messages :math:`\tilde x_i(t)` that agents release.
 
         ``squared_error`` is :math:`\frac1N\sum_i E\|\tilde x_i-\theta^*\|^2`, and ``disagreement``
@@ -105,9 +104,7 @@ class DPCIMoments(DPCI, Analysis):
             "internal_disagreement": disagreement,
         }
 
-    def outcome(
-        self, state: Moments, problem: Any, network: Network, release: Any, t: int
-    ) -> Mapping[str, np.ndarray]:
+    def outcome(self, state, problem, network, release, t):
         constants = constants_of(problem, network, t)
         b0 = constants.printed_b0
         growth = 2.0 * (constants.laplacian_norm**2 + constants.gamma0**2)

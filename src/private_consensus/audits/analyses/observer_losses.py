@@ -5,7 +5,7 @@ The analysis executes the method with chosen noise (:mod:`private_consensus.audi
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from annotated_types import Ge
@@ -13,18 +13,9 @@ from annotated_types import Ge
 from private_consensus.audits.observers import AGENT, Observed
 from private_consensus.common.errors import require
 from private_consensus.core import algorithms
-from private_consensus.core.algorithms.base import Algorithm, Analysis, Attack, Observe
-from private_consensus.core.networks import Network
+from private_consensus.core.algorithms.base import Algorithm, Analysis, Attack, Iterates
 from private_consensus.core.parameters import NonNegative
-from private_consensus.core.randomness import Streams
 from private_consensus.core.simulation import Setting, calibrated
-from private_consensus.privacy import Budget
-
-
-class Nothing(NamedTuple):
-    """State of an analysis without iterates: 0 per setting."""
-
-    unused: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,31 +55,24 @@ class ObserverLosses(Algorithm, Analysis, Attack):
         require(stated, "algorithm.parameters", self.parameters, "names and values")
         object.__setattr__(self, "parameters", tuple(dict(self.parameters).items()))
 
-    def calibrate(self, budget: Budget, problem: Any, network: Network, horizon: int) -> Self:
+    def calibrate(self, budget, problem, network, horizon):
         method = algorithms.load(self.method)(**dict(self.parameters))
         noisy = calibrated(Setting(method, budget, horizon), problem, network.of_run(0))
         return replace(self, noisy=noisy, delta=budget.delta)
 
-    def mechanisms(self, problem: Any, network: Network, horizon: int) -> Mapping:
+    def mechanisms(self, problem, network, horizon):
         return self.noisy.mechanisms(problem, network.of_run(0), horizon)
 
-    def start(self, problem: Any, network: Network, release: Any) -> Nothing:
-        return Nothing(np.zeros(release.settings))
+    def start(self, problem, network, release):
+        return Iterates(np.zeros((release.settings, 1, 1, 1)))
 
-    def step(self, state: Nothing, problem: Any, network: Network, release: Any, t: int) -> Nothing:
+    def step(self, state, problem, network, release, t):
         return state
 
-    def observables(self, state: Nothing, problem: Any, t: int) -> Mapping[str, np.ndarray]:
+    def observables(self, state, problem, t):
         return {}
 
-    def run(
-        self,
-        problem: Any,
-        network: Network,
-        streams: Streams,
-        horizon: np.ndarray,
-        observe: Observe,
-    ) -> None:
+    def run(self, problem, network, streams, horizon, observe):
         distances = np.broadcast_to(self.distance, len(horizon))
         for index, (t, distance) in enumerate(zip(horizon, distances, strict=True)):
             observed = Observed(self.noisy, problem, network.of_run(0), int(t))

@@ -14,26 +14,22 @@ is chosen on one half of the outputs and tested on the other (Clopper and Pearso
 that the paper assumes, the exact minimiser plus :math:`N(0,\sigma_k^2I)`, is audited likewise.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from private_consensus.common.errors import require
-from private_consensus.core.algorithms.base import Attack, Observe, common_value
+from private_consensus.core.algorithms.base import Attack, common_value
 from private_consensus.core.algorithms.d_zoa import DZOA
 from private_consensus.core.algorithms.families.consensus_admm import (
     neighbourhood_sizes,
     provable,
 )
-from private_consensus.core.networks import Network
 from private_consensus.core.parameters import Fraction
 from private_consensus.core.problems.lasso import lasso
-from private_consensus.core.randomness import Streams
 from private_consensus.kernels.two_point import solve
-from private_consensus.privacy import Budget
-from private_consensus.privacy.mechanisms import Gaussian, Mechanism
+from private_consensus.privacy.mechanisms import Gaussian
 
 TINY = 1e-300
 
@@ -79,30 +75,23 @@ class ReleaseAudit(DZOA, Attack):
     )  # fmt: skip
     needs: ClassVar[tuple[str, ...]] = ("features", "responses", *DZOA.needs)
 
-    def calibrate(self, budget: Budget, problem: Any, network: Network, horizon: int) -> Self:
+    def calibrate(self, budget, problem, network, horizon):
         require(horizon == 1, "horizon", horizon, "1: the audit is of one release")
         return super().calibrate(budget, problem, network, horizon)
 
-    def mechanisms(self, problem: Any, network: Network, horizon: int) -> Mapping[str, Mechanism]:
+    def mechanisms(self, problem, network, horizon):
         """Declare the release of D-ZOA, or the Gaussian release of the assumed mechanism."""
         if self.mechanism == "d_zoa":
             return super().mechanisms(problem, network, horizon)
         bounded = problem.record_change("l2")
         return {"estimate": Gaussian(bounded / (2.0 * self.rho), self.noise, **provable(bounded))}
 
-    def claimed_epsilon(self, delta: float, problem: Any, network: Network, horizon: int) -> float:
+    def claimed_epsilon(self, delta, problem, network, horizon):
         """Return the epsilon of one iteration by (25), at the set noise."""
         level = np.sqrt(2.1 * np.log(1.25 / delta))
         return float(self.c1 * level / (self.rho * problem.records * self.noise))
 
-    def run(
-        self,
-        problem: Any,
-        network: Network,
-        streams: Streams,
-        horizon: np.ndarray,
-        observe: Observe,
-    ) -> None:
+    def run(self, problem, network, streams, horizon, observe):
         settings = len(horizon)
         sizes = np.broadcast_to(neighbourhood_sizes(network), (len(streams.runs), problem.n_agents))
         run_results = [

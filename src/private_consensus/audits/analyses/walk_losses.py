@@ -2,17 +2,14 @@
 
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from scipy.sparse.csgraph import shortest_path
 
-from private_consensus.core.algorithms.base import Analysis, Attack, Observe
+from private_consensus.core.algorithms.base import Analysis, Attack
 from private_consensus.core.algorithms.random_walk_sgd import RandomWalkSGD
-from private_consensus.core.networks import Network
 from private_consensus.core.parameters import NonNegative, PositiveInt
-from private_consensus.core.randomness import Streams
-from private_consensus.privacy import Budget
 from private_consensus.privacy.random_walks import walk_epsilon, walk_renyi_epsilon
 
 
@@ -34,18 +31,11 @@ class WalkLosses(RandomWalkSGD, Analysis, Attack):
 
     quantities: ClassVar = ("f_dp", "renyi")
 
-    def calibrate(self, budget: Budget, problem: Any, network: Network, horizon: int) -> Self:
+    def calibrate(self, budget, problem, network, horizon):
         calibrated = super().calibrate(budget, problem, network, horizon)
         return replace(calibrated, delta=budget.delta)
 
-    def run(
-        self,
-        problem: Any,
-        network: Network,
-        streams: Streams,
-        horizon: np.ndarray,
-        observe: Observe,
-    ) -> None:
+    def run(self, problem, network, streams, horizon, observe):
         graph = network.of_run(0)
         lengths = shortest_path(graph.adjacency, unweighted=True)
         losses = self.mechanisms(problem, graph, int(horizon.max()))["step"].loss(1).ravel()
