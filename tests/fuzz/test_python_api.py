@@ -71,7 +71,7 @@ CALLS = {
     privacy.gaussian_mu: {"epsilon": 1.0, "delta": 1e-5},
     privacy.zcdp_epsilon: {"rho": 1.0, "delta": 1e-5, "conversion": "cks"},
     privacy.zcdp_rho: {"epsilon": 1.0, "delta": 1e-5, "conversion": "cks"},
-    privacy.deadline_batches: {"deadline": 0.4, "slowest": 10.0, "fastest": 90.0},
+    privacy.deadline_batches: {"deadline": 0.4},
     privacy.fixed_batches: {"size": 3},
     privacy.noisy_mean: {"batches": BATCHES, "records": 10, "sampling": "poisson"},
     noisy_sum: {"batches": BATCHES, "records": 10, "sampling": "poisson"},

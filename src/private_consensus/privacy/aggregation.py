@@ -15,8 +15,6 @@ the interval it is :math:`\beta h` for every :math:`\omega`, so the worst case i
 (errata E1.4). Averages of it are average ex-post losses and no differential privacy.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from private_consensus.common.errors import require
@@ -52,21 +50,10 @@ def realised_loss(
     and ``change`` is :math:`h = \alpha\mathcal B_\infty`. The result is broadcast over the
     parameters.
     """
-    return realised_losses(position, length, beta, [change])[0]
-
-
-def realised_losses(
-    position: np.ndarray, length: np.ndarray, beta: np.ndarray, changes: Sequence[np.ndarray]
-) -> list[np.ndarray]:
-    """Return :func:`realised_loss` for several changes, with one evaluation of :math:`G(r)`."""
     position, length, beta = np.broadcast_arrays(position, length, beta)
     distance = np.abs(position - length / 2)
-    log_mass_at_output, outside = log_mass(distance, length, beta), distance >= length / 2
-    lost = [log_mass_at_output - log_mass(distance + change, length, beta) for change in changes]
-    return [
-        np.where(outside, beta * change, np.minimum(loss, beta * change))
-        for loss, change in zip(lost, changes, strict=True)
-    ]
+    lost = log_mass(distance, length, beta) - log_mass(distance + change, length, beta)
+    return np.where(distance >= length / 2, beta * change, np.minimum(lost, beta * change))
 
 
 def share_inside(length: np.ndarray, beta: np.ndarray) -> np.ndarray:

@@ -53,7 +53,7 @@ class Sensitivity:
 
     @property
     def _drift(self) -> float:
-        return 0.0 if self.public_mean or self.fair == "off" else 1.0
+        return 0.0 if self.known else 1.0
 
     @property
     def l1(self) -> float:
@@ -112,10 +112,8 @@ class Sensitivity:
         """Return a lower bound on the Laplace loss, from the known pairs of :func:`pair_l1`.
 
         The pairs are evaluated under the larger of the two scales, or restricted to the columns
-        that have the second scale. The result is 0 if no pair is known.
+        that have the second scale.
         """
-        if not self.known:
-            return 0.0
         losses = []
         for first, second in product(self._weights[0], repeat=2):
             for width, scale in (

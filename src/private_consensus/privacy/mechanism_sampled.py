@@ -1,6 +1,5 @@
 """Mechanisms on random batches of records."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -27,33 +26,6 @@ class Batch(NamedTuple):
     deviation: Any = None
 
 
-def batches(problem: Any, streams: Any, largest: int) -> Iterator[Batch]:
-    """Yield the batches of all iterations, sampled without replacement.
-
-    Parameters
-    ----------
-    problem : Problem
-        Records of the agents.
-    streams : Streams
-        Random streams of all runs.
-    largest : int
-        Largest batch size.
-
-    Yields
-    ------
-    Batch
-    """
-    agents, records = problem.n_agents, problem.records
-    speeds = streams.sequence("sampling", "uniform", (agents,), "speeds")
-    numbers = streams.sequence("sampling", "uniform", (agents, records), "records")
-    normals = streams.counter_normals("noise", (agents, problem.dim))
-    rows = np.stack([problem.rows_of(run) for run in range(len(streams.runs))])
-    for speed, number, normal in zip(speeds, numbers, normals, strict=False):
-        # The rows with the smallest numbers are a uniform ordered sample without replacement.
-        order = np.argsort(number, axis=-1)[..., :largest]
-        yield Batch(speed, np.take_along_axis(rows, order, -1), normal)
-
-
 @dataclass(frozen=True)
 class OnBatches(Mechanism):
     """Base of mechanisms on random batches, which the handler samples.
@@ -72,7 +44,15 @@ class OnBatches(Mechanism):
     noise_streams = ("",)
 
     def units(self, problem, streams):
-        return batches(problem, streams, self.largest)
+        agents, records = problem.n_agents, problem.records
+        speeds = streams.sequence("sampling", "uniform", (agents,), "speeds")
+        numbers = streams.sequence("sampling", "uniform", (agents, records), "records")
+        normals = streams.counter_normals("noise", (agents, problem.dim))
+        rows = np.stack([problem.rows_of(run) for run in range(len(streams.runs))])
+        for speed, number, normal in zip(speeds, numbers, normals, strict=False):
+            # The rows with the smallest numbers are a uniform ordered sample without replacement.
+            order = np.argsort(number, axis=-1)[..., : self.largest]
+            yield Batch(speed, np.take_along_axis(rows, order, -1), normal)
 
     def public(self, unit: Batch) -> Batch:
         """Return a batch with the sizes and the noise that the mechanism declares."""

@@ -43,6 +43,8 @@ from .loss_distributions import Pair
 from .releases import MAX_COUNT, PrivacyProfile, Release
 
 SAMPLINGS = ("poisson", "fixed_size")
+SLOWEST, FASTEST = 10.0, 90.0
+"""Limits of the number of gradients that an agent computes per second."""
 MAX_BATCH = 10**4
 """Largest batch whose distribution of sizes is enumerated; bounds on epsilon need ms per size."""
 MAX_ORDER = 256
@@ -81,8 +83,8 @@ def fixed_batches(size: int) -> Batches:
     return Batches((arguments.whole("size", size, 0),), (1.0,))
 
 
-def deadline_batches(deadline: float, slowest: float = 10.0, fastest: float = 90.0) -> Batches:
-    r"""Return batches of :math:`\lfloor V T_d\rfloor` records with V uniform.
+def deadline_batches(deadline: float) -> Batches:
+    r"""Return batches of :math:`\lfloor V T_d\rfloor` records with V uniform in [10, 90].
 
     (Ding, sections 4.4.1 and 4.5; 4 to 35 records, each with probability 1/32, for
     :math:`T_d=0.4`.)
@@ -91,22 +93,14 @@ def deadline_batches(deadline: float, slowest: float = 10.0, fastest: float = 90
     ----------
     deadline : float
         :math:`T_d > 0`.
-    slowest, fastest : float
-        Limits of V, in records per unit of time.
 
     Returns
     -------
     Batches
     """
-    key, positive = "deadline", "a finite number above 0"
-    deadline = arguments.number(key, deadline, positive, lambda v: 0 < v < math.inf)
-    nonnegative = "a finite number >= 0"
-    slowest = arguments.number("slowest", slowest, nonnegative, lambda v: 0 <= v < math.inf)
-    above = f"a finite number above slowest = {slowest:g}"
-    fastest = arguments.number("fastest", fastest, above, lambda v: slowest < v < math.inf)
-    expected = f"a deadline at which a batch has at most {MAX_BATCH:,} records"
-    require(fastest * deadline <= MAX_BATCH, key, deadline, expected)
-    low, high = slowest * deadline, fastest * deadline
+    expected = f"a number above 0 at which a batch has at most {MAX_BATCH:,} records"
+    arguments.number("deadline", deadline, expected, lambda v: 0 < FASTEST * v <= MAX_BATCH)
+    low, high = SLOWEST * deadline, FASTEST * deadline
     # a product such as 10 x 0.4 may miss the exact integer by rounding
     sizes = np.arange(math.floor(low + 1e-9), math.ceil(high - 1e-9))
     covered = np.minimum(sizes + 1, high) - np.maximum(sizes, low)

@@ -9,11 +9,11 @@ import numpy as np
 from annotated_types import Ge, Gt, Lt
 
 from private_consensus.common.errors import OutsideRange
-from private_consensus.privacy.subsampling import Batches, deadline_batches
+from private_consensus.privacy.subsampling import FASTEST, SLOWEST, Batches, deadline_batches
 
 from ..parameters import Positive
 from ..quantization import Grid
-from .families.decentralized_sgd import FASTEST, FULL_BITS, SLOWEST, T_C, computed_per_second
+from .families.decentralized_sgd import FULL_BITS, T_C, computed_per_second
 from .families.sampled_rounds import Round, SampledRounds
 
 MEAN_SPEED = (SLOWEST + FASTEST) / 2
@@ -70,11 +70,11 @@ class QDPSGD1(SampledRounds):
         return self.B / MEAN_SPEED
 
     def batches(self) -> Batches:
-        return deadline_batches(float(self.deadline()), SLOWEST, FASTEST)
+        return deadline_batches(float(self.deadline()))
 
     @cached_property
     def max_batch_size(self) -> int:
-        return max(deadline_batches(float(np.max(self.deadline())), SLOWEST, FASTEST).sizes)
+        return max(deadline_batches(float(np.max(self.deadline()))).sizes)
 
     def batch_sizes(self, speeds):
         deadline = np.reshape(self.deadline(), (-1, 1, 1))

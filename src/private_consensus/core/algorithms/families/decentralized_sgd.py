@@ -10,6 +10,8 @@ from private_consensus.common.errors import require
 from private_consensus.privacy import Budget
 from private_consensus.privacy.mechanisms import SampledGradient
 from private_consensus.privacy.subsampling import (
+    FASTEST,
+    SLOWEST,
     Batches,
     SampledNoise,
     fixed_batches,
@@ -19,9 +21,6 @@ from private_consensus.privacy.subsampling import (
 
 from ...parameters import CALIBRATION, NonNegative, Positive, PositiveInt
 from ..base import INTERNAL, Algorithm, Internal, column
-
-SLOWEST, FASTEST = 10.0, 90.0
-"""Limits of the number of gradients that an agent computes per second."""
 
 FULL_BITS, T_C = 16, 3.0
 """Bits of an uncompressed number; seconds :math:`T_c` to send an uncompressed vector."""

@@ -44,7 +44,9 @@ def add_losses(
     beta = 1.0 / np.asarray(scale)
     published = step_size * problem.published_change
     proven = step_size * problem.record_change("linf")
-    realised, corrected = aggregation.realised_losses(position, length, beta, [published, proven])
+    realised, corrected = (
+        aggregation.realised_loss(position, length, beta, change) for change in (published, proven)
+    )
     outside = (position <= 0) | (position >= length)
     worst = np.broadcast_to(beta * proven, (*realised.shape[:-1], 1))[..., 0] * problem.dim
     return {
