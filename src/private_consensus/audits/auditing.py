@@ -161,26 +161,9 @@ def audit_calibrated(
     seed: int = 0,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> AuditResult:
-    """Audit an algorithm whose noise is set; see :func:`audit`.
+    """Audit an algorithm whose noise is set, on the graph of one run; see :func:`audit`.
 
-    Parameters
-    ----------
-    algorithm : Algorithm
-        Algorithm with its noise.
-    problem : Problem
-        Problem with sizes and bounds.
-    network : Network
-        Graph of one run.
-    horizon : int
-        Number of iterations.
-    delta : float
-        Delta at which the declared epsilon is stated.
-    pairs, seed, progress
-        See :func:`audit`.
-
-    Returns
-    -------
-    AuditResult
+    The declared epsilon is stated at ``delta``.
     """
     if pairs is None:
         size = max(1.0, problem.dim * getattr(problem, "records", 1) / SMALL_DATA)

@@ -31,21 +31,8 @@ def leak_between(
     """Return the first difference that an observer sees between two executions; empty if none.
 
     Both executions have the same outputs of all mechanisms, so that every message, output and
-    state of other agents must be identical up to rounding.
-
-    Parameters
-    ----------
-    first, second : Execution
-        Recorded execution, and its replay on the neighbouring data set.
-    agent : int or slice, optional
-        Agents whose records differ, and whose states may differ; None for equal data.
-    agents : int
-        Number of agents.
-
-    Returns
-    -------
-    str
-        Sentence that names the fault.
+    state of other agents must be identical up to rounding. The records of ``agent`` differ, and its
+    states may differ; it is None for equal data. The sentence names the fault.
     """
     if first.declaration != second.declaration:
         return f"the declared mechanisms depend on records of agent {agent}"

@@ -107,28 +107,9 @@ def execute(
     releases: list[Recorded] | None = None,
     push: Push | None = None,
 ) -> Execution:
-    """Execute an algorithm, and record it or replay recorded outputs.
+    """Execute an algorithm, and record it, or replay the recorded ``releases``.
 
-    Parameters
-    ----------
-    algorithm : Algorithm
-        Algorithm with its noise.
-    problem : Problem
-        Data set.
-    network : Network
-        Communication graph.
-    horizon : int
-        Number of iterations.
-    streams : Streams
-        Random streams of the runs.
-    releases : list of Recorded, optional
-        Releases to replay; None to record an execution.
-    push : Push, optional
-        Vectors that are added to all noise of a recorded execution.
-
-    Returns
-    -------
-    Execution
+    The vectors of ``push`` are added to all noise of a recorded execution.
     """
     result = Execution()
     try:
@@ -214,17 +195,8 @@ class AuditRecording(Recording):
 def batch_weights(selections: list[Any], problem: Any) -> np.ndarray | None:
     """Return the largest weight of each record in a sampled batch, [agents, records].
 
-    Parameters
-    ----------
-    selections : list of Batch or ndarray
-        Batches, and random numbers: indices of records, or uniform numbers that become indices.
-    problem : Problem
-        Data set.
-
-    Returns
-    -------
-    ndarray or None
-        None if all weights of each agent are equal.
+    ``selections`` are batches, and random numbers: indices of records, or uniform numbers that
+    become indices. The result is None if all weights of each agent are equal.
     """
     agents, records = problem.n_agents, getattr(problem, "records", 0)
     weights = np.zeros((agents, records))

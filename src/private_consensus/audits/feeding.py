@@ -150,30 +150,12 @@ def feed(
     algorithm: Algorithm, problem: Any, network: Network, horizon: int, count: int,
     units: Units | None = None, **options: Any,
 ) -> View:  # fmt: skip
-    """Execute an algorithm in ``count`` runs with chosen noise and changes.
+    """Execute a batch of one setting in ``count`` runs with chosen noise and changes.
 
-    Parameters
-    ----------
-    algorithm : Algorithm
-        Batch of one setting with its noise.
-    problem : Problem
-        Problem whose data broadcast over the runs.
-    network : Network
-        Graph of all runs.
-    horizon : int
-        Number of iterations T.
-    count : int
-        Number of runs.
-    units : callable, optional
-        Function that fills the unit noise.
-    **options
-        Options of :class:`Feeding`.
-
-    Returns
-    -------
-    View
-        Messages of iterations 1 to T. The values that iteration T + 1 sends before it releases
-        private values are included, since the releases up to T cover them.
+    ``units`` fills the unit noise, and ``options`` are those of :class:`Feeding`. The data of the
+    problem broadcast over the runs. The result has the messages of iterations 1 to T, and the
+    values that iteration T + 1 sends before it releases private values, since the releases up to T
+    cover them.
     """
     view, mechanisms = View(), algorithm.mechanisms(problem, network, horizon)
     streams = FedStreams(count, units, mechanisms)
@@ -217,14 +199,8 @@ def feed(
 class Tilted:
     """Problem with a linear term added to each objective: all gradients change by a constant.
 
-    If all records have the same Hessian, the replacement of a record is such a change.
-
-    Parameters
-    ----------
-    problem : Problem
-        Problem with quadratic objectives.
-    change : ndarray, shape (runs, agents, dim)
-        Constant that is added to the gradients.
+    If all records have the same Hessian, the replacement of a record is such a ``change``, [runs,
+    agents, dim].
     """
 
     def __init__(self, problem: Any, change: np.ndarray):

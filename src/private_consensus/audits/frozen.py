@@ -21,16 +21,8 @@ def freeze(value: Any) -> Any:
     """Return a hashable form of a value, which is equal for identical values only.
 
     The sign of zero, the payload of NaN, the type, the mask, sparse parts and the order of keys
-    count. The form is a copy: later changes of a work array do not affect it.
-
-    Parameters
-    ----------
-    value : object
-        Array, number, text, container, dataclass, or any object; see :func:`digest`.
-
-    Returns
-    -------
-    tuple
+    count. The form is a copy: later changes of a work array do not affect it. Objects of other
+    types have a :func:`digest`.
     """
     kind: Any = f"{type(value).__module__}.{type(value).__qualname__}"
     if isinstance(value, Iterator) and not isinstance(value, io.IOBase):

@@ -30,20 +30,9 @@ def unsent_dependence(
 ) -> str:
     """Return the first state that depends on another agent without a message; empty if none does.
 
-    A run is repeated with other outputs of this agent, while all agents receive the values of the
-    first run. The states of the other agents must then be equal.
-
-    Parameters
-    ----------
-    algorithm, problem, network, horizon, streams
-        See :func:`.execute`.
-    agent : int
-        Agent with other outputs.
-
-    Returns
-    -------
-    str
-        Sentence that names the state, the agents and the iteration.
+    A run is repeated with other outputs of ``agent``, while all agents receive the values of the
+    first run. The states of the other agents must then be equal. The sentence names the state, the
+    agents and the iteration.
     """
 
     def states(deliver: Deliver, changed: int | None = None) -> list[Event]:

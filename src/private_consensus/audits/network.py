@@ -20,14 +20,8 @@ PUBLIC = (
 class RecordingNetwork:
     """Network in an audit: all ways through it are recorded, and its matrices are not readable.
 
-    Parameters
-    ----------
-    network : Network
-        Network of the audited execution.
-    record : callable
-        Function of the name of the method and the sent value.
-    deliver : callable
-        Function of the received value, which returns the value that the agents receive.
+    ``record`` is called with the name of the method and each sent value. ``deliver`` maps a
+    received value to the value that the agents receive.
     """
 
     def __init__(
@@ -37,9 +31,6 @@ class RecordingNetwork:
         deliver: Callable[[Any], Any],
     ):
         self._network, self._record, self._deliver = network, record, deliver
-
-    def __repr__(self) -> str:
-        return f"RecordingNetwork({self._network!r})"
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(

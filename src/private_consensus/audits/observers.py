@@ -185,16 +185,7 @@ def observe(
 class Observed:
     """Executions of an algorithm whose noise is set, from which all losses are computed.
 
-    Parameters
-    ----------
-    algorithm : Algorithm
-        Algorithm with its noise.
-    problem : Problem
-        Objectives and data of the agents; those of the first run.
-    network : Network
-        One graph.
-    horizon : int
-        Number of iterations.
+    They are those of the first run on one graph.
     """
 
     def __init__(self, algorithm: Algorithm, problem: Any, network: Network, horizon: int):
@@ -497,18 +488,9 @@ class Observed:
 def _forms(noise: np.ndarray, signals: np.ndarray) -> list[np.ndarray | None] | None:
     """Return the quadratic form of the changes of each target agent.
 
-    Parameters
-    ----------
-    noise : ndarray, shape (rows, unit vectors)
-        Response of the view to unknown noise.
-    signals : ndarray, shape (rows, agents, changes)
-        Response of the view to the changes of an agent.
-
-    Returns
-    -------
-    list of ndarray or None
-        None in place of a form if no noise hides the change, and in place of the list if the
-        problem is ill-conditioned.
+    ``noise`` is the response of the view to unknown noise, [rows, unit vectors], and ``signals``
+    that to the changes of an agent, [rows, agents, changes]. None stands in place of a form if no
+    noise hides the change, and in place of the list if the problem is ill-conditioned.
     """
     basis, singular, _ = np.linalg.svd(noise, full_matrices=False)
     relative = singular / singular.max(initial=1e-300)

@@ -135,23 +135,7 @@ def streams_of(seed: int, number: int) -> Streams:
 
 
 class Search:
-    """Proposals of pairs: extreme and random records first, then a climb of the loss.
-
-    Parameters
-    ----------
-    algorithm : Algorithm
-        Audited algorithm.
-    problem : Problem
-        Problem of the audited execution.
-    network : Network
-        Communication graph.
-    horizon : int
-        Number of iterations.
-    pairs : int
-        Number of pairs.
-    seed : int
-        Seed of the proposals.
-    """
+    """Pairs of data sets: extreme and random records first, then a climb of the loss."""
 
     def __init__(
         self,

@@ -124,18 +124,9 @@ def account(releases: Iterable[Release], delta: float) -> Guarantee:
 
 
 def epsilon_by_method(releases: Iterable[Release], delta: float) -> dict[str, float]:
-    """Return the epsilon of each accountant that applies to the releases.
+    """Return the epsilon at ``delta`` of each accountant that applies to the releases.
 
-    Parameters
-    ----------
-    delta : float
-        delta of the guarantee, in [0, 1).
-
-    Returns
-    -------
-    dict of str to float
-        Empty without a release that depends on private data, and if a value is released without
-        noise.
+    Empty without a release that depends on private data, and if a value is released without noise.
     """
     delta = _checked_delta(delta)
     groups = _groups(releases)

@@ -109,7 +109,7 @@ def lower_bound(releases: Iterable[Release], delta: float) -> LowerBound:
     require(0 <= delta < 1, "delta", delta, "a number in [0, 1)")
     releases = [release for release in releases if release.count]
     attacked = [release.attack or release for release in releases]
-    reasons = [*map(_shortfall(delta), attacked), *map(_vacuous, releases)]
+    reasons = [*(_shortfall(release, delta) for release in attacked), *map(_vacuous, releases)]
     because = "; ".join(dict.fromkeys(filter(None, reasons)))
     if any(_certain(release) for release in attacked):
         return LowerBound(math.inf, "exact", because)
@@ -141,31 +141,27 @@ def _attained_losses(release: Release, delta: float) -> np.ndarray:
     return fractions * np.where(fractions > 0, release.losses(), 0.0)
 
 
-def _shortfall(delta: float):
+def _shortfall(release: Release, delta: float) -> str:
     """Explain in words why a lower bound is below the accountant's epsilon."""
-
-    def describe(release: Release) -> str:
-        if not np.any(release.losses() > 0):
-            return ""
-        if release.mechanism == "pure" and delta > 0:
-            return "the distribution of a pure mechanism is not known"
-        if release.mechanism == "discrete_gaussian" and delta > 0:
-            return _unknown(release)
-        fractions = _attained_fractions(release, delta)
-        if release.profile is not None and not release.profile.attained():
-            fractions = np.zeros(1)
-        if not np.any(fractions):
-            return _unknown(release)
-        if np.all(fractions > 1 - NEARLY):
-            tolerance = release.log_tolerance
-            return f"the attack is known up to factors of e^{tolerance:.2g}" if tolerance else ""
-        min_fraction, max_fraction = f"{fractions.min():.2g}", f"{fractions.max():.2g}"
-        fraction_text = (
-            min_fraction if min_fraction == max_fraction else f"{min_fraction} to {max_fraction}"
-        )
-        return f"a known pair attains {fraction_text} of the sensitivity"
-
-    return describe
+    if not np.any(release.losses() > 0):
+        return ""
+    if release.mechanism == "pure" and delta > 0:
+        return "the distribution of a pure mechanism is not known"
+    if release.mechanism == "discrete_gaussian" and delta > 0:
+        return _unknown(release)
+    fractions = _attained_fractions(release, delta)
+    if release.profile is not None and not release.profile.attained():
+        fractions = np.zeros(1)
+    if not np.any(fractions):
+        return _unknown(release)
+    if np.all(fractions > 1 - NEARLY):
+        tolerance = release.log_tolerance
+        return f"the attack is known up to factors of e^{tolerance:.2g}" if tolerance else ""
+    min_fraction, max_fraction = f"{fractions.min():.2g}", f"{fractions.max():.2g}"
+    fraction_text = (
+        min_fraction if min_fraction == max_fraction else f"{min_fraction} to {max_fraction}"
+    )
+    return f"a known pair attains {fraction_text} of the sensitivity"
 
 
 def _vacuous(release: Release) -> str:

@@ -31,19 +31,10 @@ def hiding_energy(mixing) -> float:
 
 
 def noise_covariance(weights: np.ndarray, are_others: np.ndarray) -> np.ndarray:
-    """Return the covariance of the noise in the messages of an agent to its neighbours.
+    """Return the covariance of unit noise in the messages of an agent to its neighbours.
 
-    Parameters
-    ----------
-    weights : ndarray, shape (members,)
-        Mixing weights of the agent and its neighbours.
-    are_others : ndarray of bool, shape (members,)
-        False for the agent itself.
-
-    Returns
-    -------
-    ndarray, shape (neighbours, neighbours)
-        For unit noise.
+    ``weights`` are the mixing weights of the agent and of its neighbours, for whom ``are_others``
+    is True.
     """
     projection = np.eye(len(weights)) - weights / (len(weights) * weights[:, None])
     neighbour_rows = projection[are_others]

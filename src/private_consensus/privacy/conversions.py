@@ -61,17 +61,7 @@ def gaussian_log_delta(mu: Any, epsilon: Any) -> Any:
 
     With the Mills ratio :math:`m(t) = \Phi(-t)/\varphi(t)` and
     :math:`t_\pm = \epsilon/\mu \pm \mu/2` the factor :math:`e^\epsilon` cancels exactly:
-    :math:`\delta = \varphi(t_-)\,(m(t_-) - m(t_+))`.
-
-    Parameters
-    ----------
-    mu, epsilon : float or array
-        mu >= 0 is l2 sensitivity over standard deviation.
-
-    Returns
-    -------
-    float or array
-        Minus infinity for delta 0.
+    :math:`\delta = \varphi(t_-)\,(m(t_-) - m(t_+))`. The result is minus infinity for delta 0.
     """
     mu, epsilon = _broadcast(mu=_nonnegative("mu", mu), epsilon=_nonnegative("epsilon", epsilon))
     result = np.where(np.isinf(mu) & np.isfinite(epsilon), 0.0, -np.inf)

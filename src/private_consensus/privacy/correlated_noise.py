@@ -15,7 +15,7 @@ times rounds rows is needed (objective: Bellet, Cyffers, Frey, Gaudel, Lereveren
 """
 
 import numpy as np
-from scipy.linalg import cholesky, sqrtm
+from scipy.linalg import cholesky
 from scipy.optimize import minimize
 
 _STEPS = 500
@@ -34,32 +34,6 @@ def error_gram(mixing: np.ndarray, horizon: int) -> np.ndarray:
     return np.where(later, powers[np.where(later, 2 * r - s - t + 2, 0)], 0.0).sum(-1)
 
 
-def optimal_factor(gram: np.ndarray) -> np.ndarray:
-    r"""Return the C of smallest error if one round of any agent changes.
-
-    C is lower triangular with unit columns and minimises :math:`\mathrm{tr}(G X^{-1})` under
-    :math:`X_{tt} = 1`. With :math:`S_v = (D_v^{1/2} G D_v^{1/2})^{1/2}` and the fixed point
-    :math:`v \leftarrow \mathrm{diag}(S_v)` the minimiser is :math:`X = D_v^{-1/2} S_v D_v^{-1/2}`:
-    then :math:`X^{-1} G X^{-1}` is diagonal, which is the optimality condition. C comes from the
-    Cholesky factor of X with time reversed.
-    """
-    v = np.sqrt(np.diag(gram))
-    for _ in range(_STEPS):
-        roots = np.sqrt(v)
-        inner = np.real(sqrtm(roots[:, None] * gram * roots))
-        updated = np.diag(inner).copy()
-        done = np.abs(updated - v).max() <= _TOLERANCE * updated.max()
-        v = updated
-        if done:
-            break
-    roots = np.sqrt(v)
-    inner = np.real(sqrtm(roots[:, None] * gram * roots))
-    x = inner / np.multiply.outer(roots, roots)
-    scale = np.sqrt(np.diag(x))
-    x = x / np.multiply.outer(scale, scale)
-    return cholesky(x[::-1, ::-1], lower=False)[::-1, ::-1].copy()
-
-
 def cyclic_factor(gram: np.ndarray, period: int) -> np.ndarray:
     r"""Return a C, [T, T], of small error for records that participate in rounds s, s + period, ...
 
@@ -70,8 +44,6 @@ def cyclic_factor(gram: np.ndarray, period: int) -> np.ndarray:
     from independent noise, so that the result is never worse.
     """
     size = len(gram)
-    if period >= size:
-        return optimal_factor(gram)
     phase = np.arange(size) % period
     counts = np.bincount(phase, minlength=period)
     rows, columns = np.nonzero(np.triu(phase[:, None] != phase))

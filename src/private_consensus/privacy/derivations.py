@@ -23,19 +23,8 @@ BUDGET_TOLERANCE = 1e-3
 def conclusion(epsilon: float, delta: float, claimed: float, proven: bool) -> str:
     """Return one sentence with a guarantee and its comparison with the claimed epsilon.
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        Parameters of the guarantee.
-    claimed : float
-        Claimed epsilon at this delta; infinite if nothing is claimed.
-    proven : bool
-        True if all sensitivities are proven.
-
-    Returns
-    -------
-    str
-        Epsilon is rounded up.
+    ``claimed`` is infinite if nothing is claimed, and ``proven`` is True if all sensitivities are.
+    Epsilon is rounded up.
     """
     noun = "Guarantee" if proven else "Unproven guarantee"
     text = f"{noun}: epsilon {rounded_up(epsilon)} at delta {delta:g}"
@@ -51,17 +40,9 @@ def conclusion(epsilon: float, delta: float, claimed: float, proven: bool) -> st
 
 
 def derive(releases: Sequence[Release], delta: float, claimed: float) -> list[str]:
-    """Return the conclusion, and the steps from the releases to epsilon.
+    """Return the conclusion, and the steps from the releases to epsilon, one line per step.
 
-    Parameters
-    ----------
-    delta, claimed : float
-        Delta at which epsilon is stated, and the claimed epsilon.
-
-    Returns
-    -------
-    list of str
-        One line per step; the first line is that of :func:`conclusion`.
+    ``claimed`` is the claimed epsilon at ``delta``.
     """
     guarantee = account(releases, delta)
     lines = [

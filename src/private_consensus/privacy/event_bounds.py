@@ -107,16 +107,10 @@ class Counts(NamedTuple):
 
 @dataclass(frozen=True)
 class Bound:
-    """Lower bound of epsilon that the rates of one event imply.
+    """Lower bound of epsilon at ``delta`` that the rates of one event imply.
 
-    Parameters
-    ----------
-    counts : Counts
-        Counted on runs that were not used to select the event, which is more likely on D.
-    delta : float
-        delta of ``epsilon`` and of claimed epsilons.
-    confidence : float
-        Probability that the bound holds, at least.
+    The runs of ``counts`` were not used to select the event, which is more likely on D. The bound
+    holds with at least the probability ``confidence``.
     """
 
     counts: Counts
@@ -150,14 +144,8 @@ def selected_bound(
     """Return the bound of the event that a statistic is beyond a threshold.
 
     One half of the runs selects the threshold, the direction and the likelier data set. The other
-    half gives the counts, so that the confidence includes the selection.
-
-    Parameters
-    ----------
-    outcomes, outcomes_other : ndarray, shape (runs,)
-        One number per run under D and under D', at least 4 runs; values may be infinite.
-    delta, confidence : float
-        delta of the bound on epsilon, and confidence of the bound.
+    half gives the counts, so that the confidence includes the selection. ``outcomes`` and
+    ``outcomes_other``, [runs], are one number per run under D and under D', which may be infinite.
     """
     rng = np.random.default_rng(0)
     halves = []

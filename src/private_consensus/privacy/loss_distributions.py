@@ -133,10 +133,7 @@ def _rounded_up(loss: float) -> float:
 class Losses:
     """Distributions of the losses of independent releases.
 
-    Parameters
-    ----------
-    distributions : sequence of (ndarray, ndarray, int)
-        Losses, their masses, and the number of releases with this distribution.
+    Each distribution has losses, their masses, and the number of releases that it describes.
     """
 
     def __init__(self, distributions: Sequence[tuple[np.ndarray, np.ndarray, int]]):
@@ -298,18 +295,8 @@ def tilt(
 ) -> tuple[float, float]:
     """Return the theta with the smallest bound on epsilon by Renyi divergences, and this bound.
 
-    Parameters
-    ----------
-    moment : callable
-        Map from theta to the logarithmic moment of the total loss.
-    delta : float
-        delta of the guarantee, above 0.
-    deviation, largest : float
-        Standard deviation of the total, and largest loss of one release, which limit the search.
-
-    Returns
-    -------
-    theta, epsilon : float
+    ``moment`` maps theta to the logarithmic moment of the total loss. The standard ``deviation`` of
+    the total and the ``largest`` loss of one release limit the search.
     """
 
     def bound(log_theta: float) -> float:
@@ -362,18 +349,11 @@ class Total:
     error: float
 
     def epsilon(self, delta: float, *, lower: bool = False) -> float:
-        r"""Return a bound on the smallest epsilon >= 0 at ``delta``.
+        r"""Return an upper or a ``lower`` bound on the smallest epsilon >= 0 at ``delta``.
 
         With the grid points :math:`\ell_k` and :math:`A_k=\sum_{j\ge k}m_je^{-\theta(\ell_j-
         \ell_k)}`, and with :math:`B_k` the sum for :math:`\theta+1`, delta is
         :math:`e^{K-\theta\ell_k}(A_k - e^{\epsilon-\ell_k}B_k)` in :math:`[\ell_{k-1},\ell_k]`.
-
-        Parameters
-        ----------
-        delta : float
-            delta of the guarantee, above 0.
-        lower : bool
-            Return a lower bound instead of an upper bound.
         """
         step = self.values[1] - self.values[0]
         b = _discounted(self.masses, (self.theta + 1) * step)
@@ -418,25 +398,10 @@ def composed(
 ) -> Total:
     """Convolve loss distributions on multiples of ``step``, after a tilt.
 
-    Parameters
-    ----------
-    losses : Losses
-        Distributions of the releases.
-    step : float
-        Distance of the grid points.
-    theta : float
-        Largest tilt. A smaller one is used if rounding errors allow it.
-    delta : float
-        delta of the guarantee, to which the errors are small.
-    proxy : Losses
-        Similar distributions with fewer points, by which Chernoff's bounds are chosen.
-    precision : type
-        Floating-point type of the transforms.
-
-    Returns
-    -------
-    Total
-        Its losses are a window outside of which little of the tilted mass lies.
+    The tilt is ``theta``, or smaller if rounding errors allow it. ``proxy`` has similar
+    distributions with fewer points, by which Chernoff's bounds are chosen, and ``precision`` is the
+    type of the transforms. The losses of the result are a window outside of which little of the
+    tilted mass lies, compared with ``delta``.
     """
     fft_error = (10 + losses.counts.sum()) * FFT_ERROR * float(np.finfo(precision).eps)
     # A total loss with a normal distribution gains the factor delta^(t^2 - 2t) from the fraction t.
@@ -487,19 +452,9 @@ Composition = Sequence[tuple[Pair, int]]
 
 
 def epsilon(composition: Composition, delta: float) -> float:
-    """Return an upper bound on epsilon from the distribution of the total loss.
+    """Return an upper bound on epsilon at ``delta`` > 0 from the distribution of the total loss.
 
-    Parameters
-    ----------
-    composition : sequence of (Pair, int)
-        Dominating pairs and numbers of releases, composed adaptively.
-    delta : float
-        delta of the guarantee, in (0, 1).
-
-    Returns
-    -------
-    float
-        Infinite for losses above :data:`MAX_LOSS`, and for a grid above :data:`MAX_POINTS`.
+    It is infinite for losses above :data:`MAX_LOSS`, and for a grid above :data:`MAX_POINTS`.
     """
     composition, tail, delta = _allowances(composition, delta)
     if not composition:
@@ -527,20 +482,9 @@ def epsilon(composition: Composition, delta: float) -> float:
 def renyi_epsilon(
     composition: Composition, delta: float, unpaired: Callable[[float], float]
 ) -> float:
-    """Return an upper bound on epsilon from Renyi divergences.
+    """Return an upper bound on epsilon at ``delta`` > 0 from Renyi divergences.
 
-    Parameters
-    ----------
-    composition : sequence of (Pair, int)
-        Dominating pairs and numbers of releases.
-    delta : float
-        delta of the guarantee, in (0, 1).
-    unpaired : callable
-        Map from theta to the logarithmic moment of releases without a pair.
-
-    Returns
-    -------
-    float
+    ``unpaired`` maps theta to the logarithmic moment of the releases without a pair.
     """
     composition, tail, delta = _allowances(composition, delta)
     if delta <= 0 or not _largest(composition, tail) <= MAX_LOSS:

@@ -134,16 +134,7 @@ class Mechanism(arguments.KnownKeywords, ABC):
     def units(self, problem: Any, streams: Any) -> Iterator[Any]:
         """Return the unit noise of all iterations, one array [runs, *shape] per iteration.
 
-        Parameters
-        ----------
-        problem : Problem
-            Number of agents and dimension.
-        streams : Streams
-            Random streams of all runs.
-
-        Returns
-        -------
-        iterator
+        ``streams`` are the random streams of all runs.
         """
         shape = sizes_of(self.shape, problem)
         return streams.sequence("noise", self.unit, shape, self.stream)
@@ -157,20 +148,10 @@ class Mechanism(arguments.KnownKeywords, ABC):
 
     @abstractmethod
     def output(self, query: Any, unit: Any, t: int) -> Any:
-        """Return the released value.
+        """Return the released value of iteration t, counted from 1.
 
-        Parameters
-        ----------
-        query : ndarray or object
-            Private value, [settings, runs, agents, dim].
-        unit : ndarray
-            Unit noise of the iteration, [runs, agents, dim].
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        ndarray
+        ``query`` is the private value, usually [settings, runs, agents, dim], and ``unit`` the unit
+        noise, [runs, agents, dim].
         """
 
     def unaccounted(self, unit: Any) -> str:
@@ -184,23 +165,8 @@ class Mechanism(arguments.KnownKeywords, ABC):
     def evidence(self, query: Any, unit: Any, output: Any, t: int) -> Any:
         """Return arrays that state the private value of a release, for the comparison by a replay.
 
-        They are sent to another process, so that functions are replaced by their values.
-
-        Parameters
-        ----------
-        query : ndarray or object
-            Private value.
-        unit : ndarray
-            Unit noise of the iteration.
-        output : ndarray
-            Released value.
-        t : int
-            Iteration.
-
-        Returns
-        -------
-        ndarray or tuple of ndarray
-            By default a copy of the query.
+        They are sent to another process, so that functions are replaced by their values. By
+        default, they are a copy of the query.
         """
         return np.array(query)
 
@@ -239,18 +205,10 @@ class Mechanism(arguments.KnownKeywords, ABC):
         return [t for t in times if self.times is None or t in self.times]
 
     def levels(self, horizon: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return sensitivity and scale of the agent with the largest loss, per release.
+        """Return sensitivity and scale of the agent with the largest loss, [releases].
 
-        Parameters
-        ----------
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        sensitivity, scale : ndarray, shape (releases,)
-            The sensitivity includes :attr:`factor`. If one change touches fewer releases, those
-            with the largest losses.
+        The sensitivity includes :attr:`factor`. If one change touches fewer releases, those with
+        the largest losses.
         """
         times = self.released_times(horizon)
         columns = [(self.at(self.sensitivity, t), self.unit_scale(t)) for t in times]
@@ -276,18 +234,7 @@ class Mechanism(arguments.KnownKeywords, ABC):
             return np.where(sensitivity == 0, 0.0, sensitivity / scale)
 
     def releases(self, horizon: int) -> list[Release]:
-        """Return what the accountants need of all iterations of one setting.
-
-        Parameters
-        ----------
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release
-            For the agent with the largest loss.
-        """
+        """Return the releases of all iterations of the agent with the largest loss."""
         if not self.released_times(horizon):
             return []
         sensitivity, scale = self.levels(horizon)
@@ -304,39 +251,16 @@ class Mechanism(arguments.KnownKeywords, ABC):
     def change(self, query: Any, recorded: Recorded, t: int) -> np.ndarray:
         """Return the change of the unit noise that gives the recorded output on other data.
 
-        Parameters
-        ----------
-        query : ndarray or object
-            Private value on the other data.
-        recorded : Recorded
-            Release on the first data.
-        t : int
-            Iteration.
-
-        Returns
-        -------
-        ndarray
+        ``query`` is the private value on the other data.
         """
         return (recorded.evidence - query) / self.unit_scale(t)
 
     def cost(self, query: Any, recorded: Recorded, t: int, earlier: list) -> np.ndarray:
         """Return the loss of the recorded output on a pair of data sets, as :meth:`loss` counts it.
 
-        Parameters
-        ----------
-        query : ndarray or object
-            Private value on the other data.
-        recorded : Recorded
-            Release on the first data.
-        t : int
-            Iteration.
-        earlier : list
-            Changes of the earlier iterations, for noise that is correlated over iterations.
-
-        Returns
-        -------
-        ndarray
-            Broadcastable against [settings, runs, agents, 1].
+        ``query`` is the private value on the other data. ``earlier`` contains the changes of the
+        earlier iterations, for noise that is correlated over iterations. The result broadcasts
+        against [settings, runs, agents, 1].
         """
         return self.norm(self.change(query, recorded, t))
 
@@ -726,21 +650,10 @@ class ObjectivePerturbation(Mechanism):
         return np.where(self.explains(query, recorded, change, t), cost, np.inf)
 
     def explains(self, query: Any, recorded: Recorded, change: np.ndarray, t: int) -> np.ndarray:
-        """Return True for agents whose noise, plus its change, gives the recorded output.
+        """Return True for agents whose noise, plus its ``change``, gives the recorded output.
 
         It is False if ``solve`` and ``gradient`` are not those of one convex objective, or if
         ``solve`` does not use the noise.
-
-        Parameters
-        ----------
-        query : Objective
-            Objective on the other data.
-        recorded : Recorded
-            Release on the first data.
-        change : ndarray
-            Result of :meth:`change`.
-        t : int
-            Iteration.
         """
         if not np.all(self.unit_scale(t) > 0):
             return np.array(True)
@@ -751,17 +664,7 @@ class ObjectivePerturbation(Mechanism):
         return self.norm(error) <= allowed
 
     def losses(self, horizon: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return sensitivities, scales and Jacobian terms of the agent with the largest loss.
-
-        Parameters
-        ----------
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        sensitivity, scale, jacobian : ndarray, shape (releases,)
-        """
+        """Return sensitivities, scales and Jacobian terms of the agent with the largest loss."""
         times = self.released_times(horizon)
         jacobians = np.array([np.max(self.at(self.jacobian, t)) for t in times])
         return *self.levels(horizon), jacobians
@@ -788,19 +691,8 @@ class ObjectivePerturbation(Mechanism):
 def log_determinant(objective: Objective, x: np.ndarray, h: float = 1e-5) -> np.ndarray:
     """Return the log-determinant of the Hessian of an objective per agent.
 
-    Parameters
-    ----------
-    objective : Objective
-        Objective with its gradient.
-    x : ndarray, shape (settings, runs, agents, dim)
-        Points.
-    h : float
-        Step of the central differences of the gradient.
-
-    Returns
-    -------
-    ndarray, shape (settings, runs, agents, 1)
-        NaN for more than :data:`COMPARED` coordinates.
+    ``x``, [settings, runs, agents, dim], are points, and ``h`` is the step of the central
+    differences of the gradient. The result is NaN for more than :data:`COMPARED` coordinates.
     """
     if x.shape[-1] > COMPARED:
         return np.full((*x.shape[:-1], 1), np.nan)

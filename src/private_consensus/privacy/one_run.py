@@ -38,30 +38,11 @@ def one_run_pvalue(
 def one_run_epsilon(
     right: int, guesses: int, records: int, *, delta: float, confidence: float
 ) -> float:
-    """Return the largest epsilon that the number of right guesses contradicts.
+    """Return the largest epsilon that the number of right guesses contradicts; 0 for none.
 
-    The number of guesses must be chosen without knowledge of the coins.
-
-    Parameters
-    ----------
-    right : int
-        v, number of right guesses.
-    guesses : int
-        r, number of guesses.
-    records : int
-        m, number of records that are included at random.
-    confidence : float
-        Probability with which the result is at most the true epsilon.
-
-    Returns
-    -------
-    float
-        0 if the guesses contradict no epsilon.
-
-    Raises
-    ------
-    InvalidInput
-        Unless right <= guesses <= records, 0 <= delta < 1 and 0 < confidence < 1.
+    The number of guesses must be chosen without knowledge of the coins. ``right`` of ``guesses``
+    guesses are right, about ``records`` that are included at random. The result is at most the true
+    epsilon with the probability ``confidence``.
     """
     possible = 0 <= right <= guesses <= records
     require(possible, "right", (right, guesses, records), "right <= guesses <= records")

@@ -16,19 +16,10 @@ LONGEST = 1000
 
 
 def arrival_probabilities(mixing: np.ndarray, observer: int) -> np.ndarray:
-    """Return the probability that the walk first reaches an agent after s = 1, 2, ... visits.
+    """Return the probability that the walk first reaches an observer after s = 1, 2, ... visits.
 
-    Parameters
-    ----------
-    mixing : ndarray, shape (agents, agents)
-        Symmetric transition matrix.
-    observer : int
-        Agent that is reached.
-
-    Returns
-    -------
-    ndarray, shape (LONGEST, agents)
-        One column per agent from which the walk starts; the last row has the remaining probability.
+    The result, [LONGEST, agents], has one column per agent from which the walk with the transition
+    matrix ``mixing`` starts; the last row has the remaining probability.
     """
     unabsorbed = np.where(np.arange(len(mixing)) == observer, 0.0, mixing)
     arrivals = [mixing[:, observer]]
@@ -42,18 +33,8 @@ def walk_epsilon(mixing: np.ndarray, observer: int, mu: float, delta: float) -> 
     r"""Return epsilon of each agent to an observing agent, by f-DP (arXiv 2510.19934).
 
     The observer may know the walk: :math:`\delta(\epsilon) = \sum_s p_s \delta_{\mu/\sqrt s}
-    (\epsilon)` with the probabilities of :func:`arrival_probabilities`.
-
-    Parameters
-    ----------
-    mixing : ndarray, shape (agents, agents)
-        Symmetric transition matrix.
-    observer : int
-        Observing agent.
-    mu : float
-        Loss of one visit to the eavesdropper.
-    delta : float
-        Delta of all guarantees.
+    (\epsilon)` with the probabilities of :func:`arrival_probabilities`. ``mu`` is the loss of one
+    visit to the eavesdropper.
     """
     probabilities = arrival_probabilities(mixing, observer)
     losses = mu / np.sqrt(np.arange(1, LONGEST + 1))
@@ -71,18 +52,8 @@ def walk_renyi_epsilon(mixing: np.ndarray, visits: int, mu: float, delta: float)
     r"""Return epsilon between all pairs of agents by Rényi DP (arXiv 2402.07471, Theorem 3).
 
     One visit costs :math:`\rho_{uv} = \mu^2 (H_T/N + [-\log(I - W + J/N)]_{uv})` in zCDP, with the
-    harmonic number :math:`H_T` of all ``visits`` of the walk.
-
-    Parameters
-    ----------
-    mixing : ndarray, shape (agents, agents)
-        Symmetric transition matrix W.
-    visits : int
-        Number T of visits of the walk.
-    mu : float
-        Loss of one visit to the eavesdropper.
-    delta : float
-        Delta of all guarantees.
+    symmetric transition matrix W, ``mixing``, the loss ``mu`` of one visit to the eavesdropper, and
+    the harmonic number :math:`H_T` of all ``visits`` of the walk.
     """
     agents = len(mixing)
     values, vectors = np.linalg.eigh(np.eye(agents) - mixing + 1.0 / agents)

@@ -57,41 +57,22 @@ def sparse_vector_release(
 ) -> Release:
     r"""Return the release of noisy threshold tests that stop after ``count`` answers "above".
 
-    With :math:`\Delta` the sensitivity, :math:`s_1, s_2` the Laplace scales of threshold and
-    queries, c answers "above" at most, and T tests:
+    The sensitivity is :math:`\Delta`, the Laplace scales of threshold and queries are :math:`s_1,
+    s_2` (0 for no noise), and there are at most c answers "above" and T tests. The noise of the
+    threshold is sampled
 
     ``once``
-        :math:`\Delta/s_1 + 2c\Delta/s_2`. Increase the threshold's noise by :math:`\Delta`, at the
-        cost :math:`\Delta/s_1`. Each "below" is then at least as likely on the neighbouring data,
-        and each "above" needs a change of its query's noise by at most :math:`2\Delta`.
+        before the first test: :math:`\Delta/s_1 + 2c\Delta/s_2`. Increase the noise of the
+        threshold by :math:`\Delta`, at the cost :math:`\Delta/s_1`. Each "below" is then at least
+        as likely on the neighbouring data, and each "above" needs a change of its query's noise by
+        at most :math:`2\Delta`.
     ``after_release``
-        :math:`c\,(\Delta/s_1 + 2\Delta/s_2)`. Between two draws this is the case above with one
-        "above". After the c-th no test is made, so that there are at most c draws.
+        again after each "above": :math:`c\,(\Delta/s_1 + 2\Delta/s_2)`. Between two draws this is
+        the case above with one "above". After the c-th no test is made, so that there are at most c
+        draws.
     ``each``
-        :math:`T\Delta/\max(s_1, s_2)`. Every answer depends on a query with both noises, of which
-        the larger one is changed by :math:`\Delta`.
-
-    Parameters
-    ----------
-    sensitivity : float
-        :math:`\Delta`, of each query for all earlier answers.
-    threshold_scale, query_scale : float
-        :math:`s_1`, :math:`s_2`; 0 for no noise.
-    count, tests : int
-        c and T.
-    redrawn : {"once", "after_release", "each"}
-        When the threshold's noise is sampled: before the first test only; again after each "above";
-        or before every test.
-
-    Returns
-    -------
-    Release
-        A pure release; T of them if the threshold's noise is sampled at each test.
-
-    Raises
-    ------
-    InvalidInput
-        With key ``sparse_vector.redrawn``.
+        before every test: :math:`T\Delta/\max(s_1, s_2)`. Every answer depends on a query with both
+        noises, of which the larger one is changed by :math:`\Delta`. There are T pure releases.
     """
     arguments.choice("sparse_vector.redrawn", redrawn, REDRAWS)
     threshold, query = (

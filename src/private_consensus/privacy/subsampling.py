@@ -150,19 +150,7 @@ class SampledNoise:
         return np.asarray(self.batches.sizes) / self.records
 
     def releases(self, sigma: float, count: int) -> list[Release]:
-        """Return ``count`` noisy batches as releases; exact values at sigma 0.
-
-        Parameters
-        ----------
-        sigma : float
-            Noise multiplier, at least 0.
-        count : int
-            Number of batches.
-
-        Returns
-        -------
-        list of Release
-        """
+        """Return ``count`` noisy batches as releases; exact values at sigma 0."""
         expected = "a finite number >= 0"
         arguments.number("sigma", sigma, expected, lambda v: 0 <= v < math.inf)
         if sigma == 0:
@@ -177,19 +165,7 @@ class SampledNoise:
         ]
 
     def sigma(self, budget: Budget, count: int) -> float:
-        """Return the smallest sigma at which ``count`` batches stay within ``budget``.
-
-        Parameters
-        ----------
-        budget : Budget
-            Budget of all batches together.
-        count : int
-            Number of batches.
-
-        Returns
-        -------
-        float
-        """
+        """Return the smallest sigma at which ``count`` batches together stay within ``budget``."""
         arguments.instance("budget", budget, Budget, "a Budget")
         return _numerical_sigma(self, budget, arguments.whole("count", count, 0, MAX_COUNT))
 
@@ -286,18 +262,7 @@ def _require_records(batches: Batches) -> None:
 def noisy_sum(batches: Batches, records: int, *, sampling: str = "fixed_size") -> SampledNoise:
     r"""Return noise :math:`N(0,\sigma^2K^2)` on the *sum* of the clipped gradients, divided by s.
 
-    Parameters
-    ----------
-    batches : Batches
-        Distribution of the batch size s.
-    records : int
-        Number of records of one agent.
-    sampling : {"fixed_size", "poisson"}
-        It determines the neighbouring relation: replace, or add and remove, one record.
-
-    Returns
-    -------
-    SampledNoise
+    See :func:`noisy_mean`.
     """
     arguments.instance("batches", batches, Batches, "a Batches object")
     losses = tuple(_change(sampling) if s else 0.0 for s in batches.sizes)

@@ -56,20 +56,10 @@ def verdict_of(
         ``epsilon_accountant`` of the declared releases; ``epsilon_lower``, None if no lower bound
         is known; and ``proven``, True if every declared sensitivity is proven.
     audit : str or None
-        One of :data:`AUDIT_VERDICTS`, at the error level of the table that shows the verdict. None:
-        the setting was not audited.
+        One of :data:`AUDIT_VERDICTS`, at the error level of the table that shows the verdict; None
+        if the setting was not audited.
     argument_broken : bool
         True if the printed argument for the claim is known to be wrong.
-
-    Returns
-    -------
-    str
-        One of :data:`VERDICTS`.
-
-    Raises
-    ------
-    InvalidInput
-        With key ``audit``, for an unknown verdict of an audit.
     """
     is_valid = audit is None or audit in AUDIT_VERDICTS
     require(is_valid, "audit", audit, f"None or one of {', '.join(AUDIT_VERDICTS)}")

@@ -111,16 +111,7 @@ class Universe(ABC):
     ) -> Background:
         """Return the records of all agents, of one of :data:`STYLES`.
 
-        Parameters
-        ----------
-        style : str
-            Kind of background.
-        records : tuple of Record
-            Records of the sources ``first`` and ``second``.
-        agent : int
-            Attacked agent.
-        rng : numpy.random.Generator
-            Source of random records.
+        ``records`` are those of the sources ``first`` and ``second``, and ``agent`` is attacked.
         """
         first, second, places, environment = STYLES[style]
         shape = self.own()[-1].shape[:2]

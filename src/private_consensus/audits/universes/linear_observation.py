@@ -29,18 +29,8 @@ def measurements(
 ) -> Iterator[tuple[Any, Any, int, str]]:
     """Yield pairs of measurements that differ by the largest change, without end.
 
-    Parameters
-    ----------
-    problem : LinearObservation
-        Problem of the audited execution.
-    change : float
-        Largest change of a measurement in the l1 norm.
-    unit : {"measurement", "stream"}
-        Whether one measurement or all measurements of the agent differ.
-    rng : numpy.random.Generator
-        Source of agents, times and directions.
-    horizon : int
-        Number of iterations.
+    ``change`` is the largest change of a measurement in the l1 norm. If ``unit`` is "stream", all
+    measurements of the agent differ, else one.
     """
     constants = {f.name: getattr(problem, f.name) for f in fields(LinearObservation) if f.init}
     number = 0

@@ -103,19 +103,10 @@ def _numbers(result: AuditResult) -> dict[str, Any]:
 def decided(rows: Sequence[Mapping[str, Any]], level: float) -> list[dict[str, Any]]:
     """Decide the statistical audits at the error level of the whole table, by Holm's method.
 
-    Parameters
-    ----------
-    rows : sequence of mappings
-        Rows of :func:`audit_cell`, :func:`audit_examples` or :func:`.experiments.of_experiments`.
-    level : float
-        Probability that any verdict of the table is wrong by chance, in (0, 1). Only verdicts of
-        statistical audits, the rows with ``p_value``, are subject to chance.
-
-    Returns
-    -------
-    list of dict
-        The rows; statistical audits have ``adjusted`` (Holm's p-value), ``verdict``, which is
-        "violated" if the claim is contradicted, ``reason`` and ``flagged``.
+    ``level`` is the probability that any verdict of the table is wrong by chance. Only verdicts of
+    statistical audits, the rows with ``p_value``, are subject to chance. They get ``adjusted``
+    (Holm's p-value), ``verdict``, which is "violated" if the claim is contradicted, ``reason`` and
+    ``flagged``.
     """
     sampled = [row for row in rows if row.get("p_value") is not None]
     adjusted = iter(holm([row["p_value"] for row in sampled], level)[0])

@@ -63,7 +63,8 @@ def judged(
 
     An audit of a setting decides for this setting. A setting without an audit inherits the verdict
     "differs from its declaration" from an audit of another setting of the same algorithm, or of its
-    small example: the code is the same.
+    small example: the code is the same. ``proven`` is False if an audit refutes the releases that
+    the accountant used.
 
     Parameters
     ----------
@@ -72,13 +73,6 @@ def judged(
     audits : iterable of mappings
         Rows of :func:`.settings.decided`. ``variant`` is empty for the small example of an
         algorithm. ``experiment`` is empty for audits that are experiments of their own.
-
-    Returns
-    -------
-    DataFrame
-        Privacy rows with ``verdict``, ``errata``, ``epsilon_empirical``, ``audit``,
-        ``audit_verdict`` and ``audit_findings``. ``proven`` is False if an audit refutes the
-        releases that the accountant used.
     """
     claims = [{**row, "verdict": MEANING.get(row["verdict"], row["verdict"])} for row in audits]
     return pl.DataFrame(
