@@ -50,8 +50,8 @@ CALLS = {
     Relation: {"unit": "record", "change": "replace"},
     Release: {
         "mechanism": "gaussian", "sensitivity": 1.0, "scale": [1.0, 2.0], "count": 2,
-        "proven": True, "note": "", "epsilon": None, "profile": None, "dim": None,
-        "attained": 1.0, "reached": None, "attack": None, "log_tolerance": 0.0,
+        "proven": True, "note": "", "epsilon": None, "profile": None,
+        "attained": 1.0, "reached": None, "log_tolerance": 0.0,
     },
     Batches: {"sizes": (1, 2), "probabilities": (0.5, 0.5)},
     NOISE.sigma: {"budget": BUDGET, "count": 2},

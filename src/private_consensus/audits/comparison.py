@@ -116,14 +116,14 @@ def costs_of(
     excess = Excess()
     totals: dict[str, list[tuple[float, float]]] = {}
 
-    def add(name: str, cost: Any, loss: Any, text: str) -> None:
+    def add(name: str, cost: Any, loss: Any, event: str, limit: str) -> None:
         nonlocal excess
         with np.errstate(invalid="ignore", divide="ignore"):
             ratios = np.where(cost == 0, 0.0, np.divide(cost, loss))
         ratio = float(np.max(np.where(np.isnan(ratios), np.inf, ratios), initial=0.0))
         reached[name] = max(reached.get(name, 0.0), ratio)
         if ratio > max(excess.ratio, 1 + ROUNDING):
-            excess = Excess(ratio, text.format(f"{ratio:.6g}"))
+            excess = Excess(ratio, f"{event} {ratio:.6g} times {limit}")
 
     for release, (name, t, cost, loss) in zip(recorded.releases, replay.costs, strict=False):
         mechanism = mechanisms[name]
@@ -147,18 +147,19 @@ def costs_of(
             )
             return reached, Excess(np.inf, text)
         if mechanism.touched is None:
-            changes = f"{name!r} of iteration {t} changes by {{}} times its declared sensitivity"
-            add(name, cost, loss, f"{changes} (records of agent {agent} differ)")
+            limit = f"its declared sensitivity (records of agent {agent} differ)"
+            add(name, cost, loss, f"{name!r} of iteration {t} changes by", limit)
         else:
             totals.setdefault(name, []).append((float(np.max(cost)), float(np.max(loss))))
     for name, pairs in totals.items():
         touched = mechanisms[name].touched
         declared = sum(sorted((loss for _, loss in pairs), reverse=True)[:touched])
-        text = (
-            f"all releases of {name!r} together cost {{}} times the declared loss of the {touched} "
-            f"releases that one change may affect (data of agent {agent} differ)"
+        limit = (
+            f"the declared loss of the {touched} releases that one change may affect (data of "
+            f"agent {agent} differ)"
         )
-        add(name, sum(cost for cost, _ in pairs), declared, text)
+        cost = sum(cost for cost, _ in pairs)
+        add(name, cost, declared, f"all releases of {name!r} together cost", limit)
     return reached, excess
 
 

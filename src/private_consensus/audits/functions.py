@@ -263,7 +263,8 @@ def audit_function(
     Each data set is executed with several outputs of the mechanisms. The returned value, printed
     texts, warnings, written files, environment variables, the states of ``random`` and
     ``numpy.random``, settings of NumPy, and variables outside of the function that its code names
-    must be equal. A function that starts a process or opens a connection is refused.
+    must be equal. A function that starts a process or opens a connection is refused. Files that
+    the function opens are restored, so that no other process may write to them meanwhile.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Mechanism of the coefficients of a quadratic objective (functional mechanism)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any, ClassVar
 
@@ -30,27 +30,26 @@ class NoisyCoefficients(Mechanism):
     """
 
     distribution: str = "laplace"
-    scales: Mapping[str, Any] | None = None
+    scales: Mapping[str, Any] = field(default_factory=dict)
     takes_array: ClassVar[bool] = False
-
-    def blocks(self) -> Mapping[str, Any]:
-        """Return the noise scales by block."""
-        return self.scales or {}
 
     @property
     def noise_streams(self):
-        return tuple(self.blocks())
+        return tuple(self.scales)
 
     def units(self, problem, streams):
         law, dim = ADDITIVE[self.distribution].unit, problem.dim
-        shapes = {name: (dim, dim) if name == "quadratic" else (dim,) for name in self.blocks()}
+        shapes = {name: (dim, dim) if name == "quadratic" else (dim,) for name in self.scales}
         drawn = {n: streams.draw("noise", law, shape, n) for n, shape in shapes.items()}
         return repeat(drawn)
 
     def output(self, query, unit, t):
         noisy = {}
-        for name, scale in self.blocks().items():
-            noise = symmetric(unit[name]) if name == "quadratic" else unit[name]
+        for name, scale in self.scales.items():
+            noise = unit[name]
+            if name == "quadratic":
+                # The noise of a symmetric matrix, from draws on all products of two columns.
+                noise = (noise + np.swapaxes(noise, -1, -2)) / 2
             noisy[name] = query[name] + scale * noise
         if "added" in query:
             noisy["linear"] = noisy["linear"] + query["added"]
@@ -63,7 +62,7 @@ class NoisyCoefficients(Mechanism):
         return value + query["added"] if name == "linear" and "added" in query else value
 
     def evidence(self, query, unit, output, t):
-        return {name: self.block(query, name) for name in self.blocks()}
+        return {name: self.block(query, name) for name in self.scales}
 
     def loss(self, t):
         return np.asarray(self.sensitivity, float)
@@ -71,17 +70,12 @@ class NoisyCoefficients(Mechanism):
     def cost(self, query, recorded, t, earlier):
         order = ADDITIVE[self.distribution].norm_order
         changes = []
-        for name, scale in self.blocks().items():
+        for name, scale in self.scales.items():
             change = np.abs(recorded.evidence[name] - self.block(query, name)) / scale
             changes.append(change.reshape(*change.shape[:2], -1))
         return np.linalg.norm(np.concatenate(changes, axis=-1), order, axis=-1, keepdims=True)
 
     def releases(self, horizon):
-        if not all(np.all(np.asarray(scale) > 0) for scale in self.blocks().values()):
+        if not all(np.all(np.asarray(scale) > 0) for scale in self.scales.values()):
             return [Release("exact", scale=0.0)]
         return [Release(self.distribution, sensitivity=float(self.sensitivity), scale=1.0)]
-
-
-def symmetric(unit: np.ndarray) -> np.ndarray:
-    """Return the noise of a symmetric matrix for draws on all products of two columns."""
-    return (unit + np.swapaxes(unit, -1, -2)) / 2

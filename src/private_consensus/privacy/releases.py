@@ -142,26 +142,20 @@ class Release(arguments.KnownKeywords):
             unused, noiseless = getattr(self, name), self.mechanism == "exact" and name == "scale"
             empty = unused is None or (noiseless and arguments.real(unused) == 0)
             require(empty, f"release.{name}", unused, f"None for the mechanism {self.mechanism}")
-        self._check_curves()
-        self._check_options()
-        for name in ("attained", "reached"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, self._checked_fractions(name))
-        self.losses()  # fail early if sensitivity and scale do not broadcast
-
-    def _check_options(self):
+        needs_profile = self.mechanism == "profile"
+        fits = isinstance(self.profile, PrivacyProfile) if needs_profile else self.profile is None
+        expected = "a PrivacyProfile" if needs_profile else f"None for {self.mechanism}"
+        require(fits, "release.profile", self.profile, expected)
         count = arguments.whole("release.count", self.count, 0, MAX_COUNT)
         object.__setattr__(self, "count", count)
         arguments.flag("release.proven", self.proven)
         arguments.text("release.note", self.note)
-        if self.dim is not None:
-            arguments.whole("release.dim", self.dim, 1)
-        if self.attack is not None:
-            arguments.instance("release.attack", self.attack, Release, "a Release or None")
-        tolerance = arguments.number(
-            "release.log_tolerance", self.log_tolerance, "a number >= 0", lambda v: v >= 0
-        )
-        object.__setattr__(self, "log_tolerance", tolerance)
+        key, nonnegative = "release.log_tolerance", "a number >= 0"
+        arguments.number(key, self.log_tolerance, nonnegative, lambda v: v >= 0)
+        for name in ("attained", "reached"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, self._checked_fractions(name))
+        self.losses()  # fail early if sensitivity and scale do not broadcast
 
     @property
     def norm(self) -> str | None:
@@ -176,14 +170,6 @@ class Release(arguments.KnownKeywords):
         fitting = np.ndim(fractions) == 0 or np.shape(fractions) == self.losses().shape
         require(bool(np.all(fractions <= 1)) and fitting, f"release.{name}", value, expected)
         return fractions
-
-    def _check_curves(self):
-        needs_profile = self.mechanism == "profile"
-        kind = "a PrivacyProfile" if needs_profile else "None"
-        expected = f"{kind} for the mechanism {self.mechanism}"
-        has_curve = isinstance(self.profile, PrivacyProfile)
-        fits = has_curve if needs_profile else self.profile is None
-        require(fits, "release.profile", self.profile, expected)
 
     def losses(self) -> np.ndarray:
         """Return the loss parameter of each release of the series, before sampling and ``count``.

@@ -11,12 +11,9 @@ not the mean of :math:`\epsilon_s`. With s the size, :math:`\gamma=s/m`, and :ma
 sensitivity over the standard deviation of the noise:
 
 ``fixed_size``
-    A uniform subset of s records without replacement; *replace* one record. The whole batch
-    dominates ((1-gamma) N(0,1) + gamma N(mu,1), N(0,1)) where the loss is positive (Balle, Barthe,
-    Gaboardi, "Privacy amplification by subsampling", 2018, Theorem 9) and its mirror image where it
-    is negative. The joined curve is convex, hence a dominating pair that composes (Zhu, Dong, Wang,
-    "Optimal accounting of differential privacy via characteristic function", 2022, Theorem 10).
-    :math:`\mu_s = 2/(s\sigma)` for noise :math:`\sigma K` on the mean.
+    A uniform subset of s records without replacement; *replace* one record.
+    :mod:`.loss_distributions` states the dominating pair. :math:`\mu_s = 2/(s\sigma)` for noise
+    :math:`\sigma K` on the mean.
 ``poisson``
     Every record independently with probability gamma, the sum divided by s; *add or remove* one
     record (Mironov, Talwar, Zhang, "Renyi differential privacy of the sampled Gaussian mechanism",

@@ -99,8 +99,7 @@ class ReleaseAudit(DZOA, Attack):
             for run, generator in enumerate(streams.generators("noise"))
         ]
         observed = {
-            key: np.stack([run_result[key] for run_result in run_results], axis=1)
-            for key in run_results[0]
+            key: np.stack([result[key] for result in run_results], axis=1) for key in run_results[0]
         }
         observe(1, np.arange(settings), observed)
 
@@ -164,19 +163,9 @@ def neighbours(problem: Any, run: int, curvature: float, c1: float) -> AuditCase
     gram = 2.0 * problem.weight * X.T @ X
     slope = gram @ optimum - pull.mean(0) + problem.penalty * np.sign(optimum)
     linear = -pull - slope - curvature * optimum
-    return AuditCase(gram, linear, minimisers(gram, curvature, linear, problem.penalty))
-
-
-def minimisers(
-    gram: np.ndarray, curvature: float, linear: np.ndarray, penalty: float
-) -> np.ndarray:
-    r"""Compute the exact minimisers, [2, P], of the two augmented objectives.
-
-    The loss has the Hessian ``gram``, [P, P], and the objectives the terms ``linear``, [2, P].
-    ``curvature`` is :math:`2\rho|N_k|`, and ``penalty`` the weight of the l1 norm.
-    """
     hessian = gram + curvature * np.eye(len(gram))
-    return lasso(np.stack([hessian, hessian]), -linear, penalty)
+    minimisers = lasso(np.stack([hessian, hessian]), -linear, problem.penalty)
+    return AuditCase(gram, linear, minimisers)
 
 
 def measured(
