@@ -56,9 +56,6 @@ _SELECTION_POWER = 2
 At the level itself, thresholds with large sampling errors are selected too often: 75 instead of 90
 of 100 violations are detected with 4,000 runs."""
 
-Allowed = Callable[[np.ndarray], np.ndarray]
-"""Function from q to the largest p that a claim allows."""
-
 
 @dataclass(frozen=True)
 class Epsilon:
@@ -127,7 +124,7 @@ class Bound:
 
         For a true claim, it is below alpha with probability at most alpha.
         """
-        return self._exceedance.p_value(lambda q: Epsilon(self.delta).largest(q, epsilon))
+        return self._exceedance.p_value(epsilon)
 
     @cached_property
     def _exceedance(self) -> _Exceedance:
@@ -242,54 +239,51 @@ def ordering_tail(level: float) -> float:
 
 
 class _Exceedance:
-    """Upper bound on the probability of outcomes at least as extreme as the observed one."""
+    """Upper bound on the probability of outcomes at least as extreme as the observed one.
 
-    def __init__(self, counts: Counts, ordering: Epsilon, level: float):
-        self.runs, self.neglected = counts.runs, level * _NUISANCE_FRACTION
+    Outcomes (k, m) are ordered by the measure at their Clopper-Pearson limits.
+    """
+
+    def __init__(self, counts: Counts, measure: Epsilon, level: float):
+        self.counts, self.measure, self.tail = counts, measure, ordering_tail(level)
+        self.neglected = level * _NUISANCE_FRACTION
+        observed_low = clopper_pearson(counts.hits, counts.runs, self.tail)[0]
+        observed_high = clopper_pearson(counts.hits_other, counts.runs_other, self.tail)[1]
+        self.observed_value = float(measure.value(observed_low, observed_high))
         low, high = clopper_pearson(counts.hits_other, counts.runs_other, self.neglected / 2)
         ends = np.arcsin(np.sqrt([low, high]))  # even in units of the standard error
         self.edges = np.sin(np.linspace(*ends, _CELLS + 1)) ** 2
         self.edges[[0, -1]] = low, high
-        order = _Ordering(counts, ordering, ordering_tail(level))
-        self.hits = order.window(low, self.neglected / 100)
-        self.max_hits_other, self.runs_other = order.max_hits_other(self.hits), counts.runs_other
+        self.hits = self._window(low, self.neglected / 100)
+        self.max_hits_other = self._max_hits_other(self.hits)
         self.log_binomials = (
-            gammaln(self.runs + 1) - gammaln(self.hits + 1) - gammaln(self.runs - self.hits + 1)
+            gammaln(counts.runs + 1) - gammaln(self.hits + 1) - gammaln(counts.runs - self.hits + 1)
         )
 
-    def p_value(self, allowed: Allowed) -> float:
-        """Compute the p-value of a claim that allows, for a rate q, at most ``allowed(q)``."""
-        return float(min(1.0, self._chances(allowed).max() + self.neglected))
+    def p_value(self, epsilon: float) -> float:
+        """Compute the p-value of a claimed epsilon."""
+        return float(min(1.0, self._chances(epsilon).max() + self.neglected))
 
     @cached_property
     def below(self) -> np.ndarray:
         """Probability, per cell and number of hits on D, of an outcome as extreme as observed."""
         edges = self.edges[:-1, None]
-        chance = bdtr(np.maximum(self.max_hits_other, 0), self.runs_other, edges)
+        chance = bdtr(np.maximum(self.max_hits_other, 0), self.counts.runs_other, edges)
         return np.where(self.max_hits_other >= 0, chance, 0.0)
 
-    def _chances(self, allowed: Allowed) -> np.ndarray:
-        p, below = allowed(self.edges[1:])[:, None], self.below
+    def _chances(self, epsilon: float) -> np.ndarray:
+        p = self.measure.largest(self.edges[1:], epsilon)[:, None]
+        below, runs = self.below, self.counts.runs
         first, last = self.hits[0], self.hits[-1]
-        mass = np.exp(self.log_binomials + xlogy(self.hits, p) + xlog1py(self.runs - self.hits, -p))
+        mass = np.exp(self.log_binomials + xlogy(self.hits, p) + xlog1py(runs - self.hits, -p))
         probabilities = np.sum(mass * below, axis=1)
         if first > 0:  # fewer hits than in the window require fewer hits on D'
-            probabilities += below[:, 0] * bdtr(first - 1, self.runs, p[:, 0])
-        if last < self.runs:
-            probabilities += bdtrc(last, self.runs, p[:, 0])
+            probabilities += below[:, 0] * bdtr(first - 1, runs, p[:, 0])
+        if last < runs:
+            probabilities += bdtrc(last, runs, p[:, 0])
         return probabilities
 
-
-class _Ordering:
-    """Ordering of outcomes (k, m) by the measure at their Clopper-Pearson limits."""
-
-    def __init__(self, counts: Counts, measure: Epsilon, tail: float):
-        self.counts, self.measure, self.tail = counts, measure, tail
-        low = clopper_pearson(counts.hits, counts.runs, tail)[0]
-        high = clopper_pearson(counts.hits_other, counts.runs_other, tail)[1]
-        self.observed_value = float(measure.value(low, high))
-
-    def max_hits_other(self, hits: np.ndarray) -> np.ndarray:
+    def _max_hits_other(self, hits: np.ndarray) -> np.ndarray:
         """Return, per k, the largest m such that (k, m) is as extreme as observed; -1 for none."""
         counts, tail = self.counts, self.tail
         if self.observed_value == -math.inf:
@@ -304,7 +298,7 @@ class _Ordering:
         largest = np.where(hits >= counts.hits, np.maximum(largest, counts.hits_other), largest)
         return np.maximum.accumulate(largest).astype(int)
 
-    def window(self, low: float, negligible: float) -> np.ndarray:
+    def _window(self, low: float, negligible: float) -> np.ndarray:
         """Return the k whose probabilities are summed exactly; those of other k are bounded.
 
         For a smaller k, m would have to be so small that even at q = ``low`` it has a
