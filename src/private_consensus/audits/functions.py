@@ -263,8 +263,9 @@ def audit_function(
     Each data set is executed with several outputs of the mechanisms. The returned value, printed
     texts, warnings, written files, environment variables, the states of ``random`` and
     ``numpy.random``, settings of NumPy, and variables outside of the function that its code names
-    must be equal. A function that starts a process or opens a connection is refused. Files that
-    the function opens are restored, so that no other process may write to them meanwhile.
+    must be equal. A function that starts a process or opens a connection is refused. Files that the
+    function opens are restored. No other process may write to them, or to the working directory,
+    meanwhile.
 
     Parameters
     ----------
