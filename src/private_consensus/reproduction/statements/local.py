@@ -252,9 +252,11 @@ def equation_71() -> Parts:
 
 
 class QuadraticSetting(NamedTuple):
-    """Parameters of (12), for quadratics of curvature m in two dimensions.
+    """Parameters of (12), or of (13) if ``first_order``, for quadratics in two dimensions.
 
-    The constraint is sum x_i = c with A_i = I, or consensus on a path: A_i has one row per edge.
+    Their curvature is m. The constraint is sum x_i = c with A_i = I, or consensus on a path: A_i
+    has one row per edge. ``weight`` is that of the multiplier in the norm G; by default 1/zeta, as
+    in the proof of Theorem 3.1.
     """
 
     m: float
@@ -265,6 +267,8 @@ class QuadraticSetting(NamedTuple):
     alpha: float
     agents: int = 3
     is_path: bool = False
+    first_order: bool = False
+    weight: float | None = None
 
     @property
     def A(self) -> np.ndarray:
@@ -277,37 +281,30 @@ PROOF = QuadraticSetting(m=10.0, rho=2.0, spread=0.1, D=3.0, zeta=1.0, alpha=1.3
 """Parameters that satisfy condition (43), with the two symbols of (39)."""
 PATH = QuadraticSetting(150.0, 1.0, 0.0, D=4.0, zeta=0.5, alpha=10.0, agents=10, is_path=True)
 """Consensus of ten agents, with parameters that satisfy (43)."""
-FIRST_ORDER = QuadraticSetting(m=40.0, rho=2.0, spread=0.1, D=1700.0, zeta=1.0, alpha=1.37)
+FIRST_ORDER = QuadraticSetting(40.0, 2.0, 0.1, D=1700.0, zeta=1.0, alpha=1.37, first_order=True)
 """Parameters that satisfy (48), with M the square of the smoothness."""
-FLAT = QuadraticSetting(m=0.1, rho=0.01, spread=0.0, D=0.03, zeta=0.005, alpha=300.0)
+FLAT = QuadraticSetting(0.1, 0.01, 0.0, D=0.03, zeta=0.005, alpha=300.0, first_order=True)
 """Parameters that satisfy (48) with M, but not with the square root of M, for losses with M < 1."""
 
 
 def _distances(
-    setting: QuadraticSetting,
-    first_order: bool,
-    rounds: int,
-    noise: Callable[[int], float] | None = None,
-    dual_weight: float | None = None,
+    setting: QuadraticSetting, rounds: int, noise: Callable[[int], float] | None = None
 ) -> np.ndarray:
-    """Run (12) or (13); return the squared G-norm of :math:`u^k - u^*` before each iteration.
-
-    G has the weight 1/zeta of the multiplier, as in the proof of Theorem 3.1, or ``dual_weight``.
-    """
+    """Run (12) or (13); return the squared G-norm of :math:`u^k - u^*` before each iteration."""
     rng = np.random.default_rng(2)
     targets = rng.normal(size=(setting.agents, 2))
     A, c = setting.A, np.array([[0.0, 0.0]] if setting.is_path else [[1.0, -0.5]])
     multiplier = np.linalg.solve(A @ A.T, setting.m * (c - A @ targets))
     solution = targets + A.T @ multiplier / setting.m
     x, dual, norms = np.zeros_like(targets), np.zeros_like(multiplier), []
-    weight = 1 / setting.zeta if dual_weight is None else dual_weight
+    weight = setting.weight or 1 / setting.zeta
     for k in range(rounds):
         norms.append(
             ((x - solution) ** 2).sum() * setting.D + weight * ((dual - multiplier) ** 2).sum()
         )
         rho = setting.rho * (1 + setting.spread * rng.uniform(-1, 1, size=(setting.agents, 1)))
         pull = A.T @ dual - rho * (A.T @ (A @ x - c)) + setting.D * x
-        if first_order:
+        if setting.first_order:
             x = (pull - setting.m * (x - targets)) / setting.D
         else:
             x = (pull + setting.m * targets) / (setting.D + setting.m)
@@ -317,45 +314,30 @@ def _distances(
     return np.array(norms)
 
 
-def _contraction_rate(setting: QuadraticSetting, first_order: bool) -> float:
+def _contraction_rate(setting: QuadraticSetting) -> float:
     """Return the contraction rate p of (42) or (47), with M = m^2.
 
     Each A_i is a column, so that the squares of its smallest nonzero and of its largest singular
     value are equal.
     """
     M, N, sigma_2 = setting.m**2, setting.agents, (setting.A**2).sum(0)
+    D, zeta, alpha, first_order = setting.D, setting.zeta, setting.alpha, setting.first_order
     largest, deviation = setting.rho * (1 + setting.spread), setting.rho * setting.spread
-    penalty_term = setting.alpha * (N * largest**2 + deviation**2) * sigma_2
+    penalty_term = alpha * (N * largest**2 + deviation**2) * sigma_2
     factor = 2 if first_order else 1
-    first = ((2 / factor) * setting.m - penalty_term) / (
-        5 * factor * M / (setting.zeta * N * sigma_2) + setting.D
-    )
-    margin = setting.D - N * sigma_2 / setting.alpha - (M if first_order else 0)
-    squares = setting.D**2 + (2 * M if first_order else 0)
-    second = margin / (
-        5 * squares / (setting.zeta * N * sigma_2) + 5 * sigma_2 * N * largest**2 / setting.zeta
-    )
-    third = (2 * setting.rho / setting.zeta - N / (setting.alpha * setting.zeta) - 1) / (
-        5 * N * (largest**2 / setting.zeta**2 + 1 / N)
-    )
-    return float(min(first.min(), second.min(), third))
+    first = ((2 / factor) * setting.m - penalty_term) / (5 * factor * M / (zeta * N * sigma_2) + D)
+    margin = D - N * sigma_2 / alpha - (M if first_order else 0)
+    squares = D**2 + (2 * M if first_order else 0)
+    second = margin / (5 * squares / (zeta * N * sigma_2) + 5 * sigma_2 * N * largest**2 / zeta)
+    third = 2 * setting.rho / zeta - N / (alpha * zeta) - 1
+    return float(min(first.min(), second.min(), third / (5 * N * (largest**2 / zeta**2 + 1 / N))))
 
 
-def contraction(
-    quantity: str,
-    setting: QuadraticSetting,
-    first_order: bool,
-    rounds: int = 60,
-    dual_weight: float | None = None,
-) -> Part:
-    """Test that each iteration reduces the squared G-norm by the factor 1 + p.
-
-    The iteration is (13) if ``first_order``, else (12). The weight of the multiplier in G is 1/zeta
-    by default.
-    """
-    norms = _distances(setting, first_order, rounds, dual_weight=dual_weight)
+def contraction(quantity: str, setting: QuadraticSetting, rounds: int = 60) -> Part:
+    """Test that each iteration reduces the squared G-norm by the factor 1 + p."""
+    norms = _distances(setting, rounds)
     above_rounding = norms[1:] > 1e-20
-    p = max(_contraction_rate(setting, first_order), 0.0)
+    p = max(_contraction_rate(setting), 0.0)
     return bound(quantity, norms[:-1][above_rounding] / (1 + p), norms[1:][above_rounding])
 
 
@@ -366,17 +348,17 @@ def theorem_3_1() -> Parts:
     equal penalties, for which A_i^T is not injective. The norm G has the weight 1/zeta, as in the
     proof, or zeta, as in the theorem. The remark has equal penalties and D_i > N / alpha.
     """
-    path = _distances(PATH, False, 8000)[4000:]
+    path = _distances(PATH, 8000)[4000:]
+    zeta_in_G = PROOF._replace(zeta=0.02, weight=0.02)
     one_symbol = QuadraticSetting(m=0.1, rho=2.0, spread=0.0, D=0.01, zeta=1.0, alpha=1000.0)
     return (
         geometric("decline of ln distance, consensus on a path", np.arange(len(path)), path),
-        contraction("distance after an iteration, A_i = I", PROOF, False),
-        contraction("distance, consensus on a path of ten agents", PATH, False, 1500).marked(
+        contraction("distance after an iteration, A_i = I", PROOF),
+        contraction("distance, consensus on a path of ten agents", PATH, 1500).marked(
             "detail", "E1.11"),
-        contraction("distance, A_i = I, zeta = 0.02 in G", PROOF._replace(zeta=0.02), False,
-                    dual_weight=0.02).marked("detail", "E1.13"),
-        contraction("distance, rho_max the largest deviation in both places", one_symbol,
-                    False).marked("remark", "E1.7"),
+        contraction("distance, A_i = I, zeta = 0.02 in G", zeta_in_G).marked("detail", "E1.13"),
+        contraction("distance, rho_max the largest deviation in both places", one_symbol).marked(
+            "remark", "E1.7"),
     )  # fmt: skip
 
 
@@ -385,11 +367,11 @@ def theorem_3_2() -> Parts:
 
     Three agents with sum x_i = c within (48), losses of curvature 40 and 0.1, M = 1600 and 0.01.
     """
-    norms = _distances(FIRST_ORDER, True, 1200)[400:]
+    norms = _distances(FIRST_ORDER, 1200)[400:]
     return (
-        contraction("distance after an iteration, M = 1600", FIRST_ORDER, True),
+        contraction("distance after an iteration, M = 1600", FIRST_ORDER),
         geometric("decline of ln distance, late against early, M = 1600", np.arange(800), norms),
-        contraction("distance after an iteration, M = 0.01", FLAT, True, 10).marked(
+        contraction("distance after an iteration, M = 0.01", FLAT, 10).marked(
             erratum="E1.12"),
     )  # fmt: skip
 
@@ -430,14 +412,13 @@ def theorem_3_3() -> Parts:
     exponents are those of the mean square distance in 2,400 / d runs of 600 iterations with noise
     for the budget, d from 2 to 32. With M = 0.01, (14) fails without noise, as in Theorem 3.2.
     """
-    s, K = FIRST_ORDER, 1000
-    noiseless = _distances(s, True, K)
-    fading_noise = _distances(s, True, K, noise=lambda k: 0.05 * 0.98**k)
+    noiseless = _distances(FIRST_ORDER, 1000)
+    fading_noise = _distances(FIRST_ORDER, 1000, noise=lambda k: 0.05 * 0.98**k)
     dims, budgets = np.array([2, 4, 8, 16, 32]), np.array([0.1, 0.3, 1.0, 3.0])
     pure_residuals = [_residual(d, 1.0, relaxed=False) for d in dims]
     relaxed_residuals = [_residual(d, 1.0, relaxed=True) for d in dims]
     by_budget = [_residual(4, epsilon, relaxed=False) for epsilon in budgets]
-    flat = _distances(FLAT, True, 10)
+    flat = _distances(FLAT, 10)
     return (
         bound("distance with fading noise", 1e-3 * fading_noise[0], fading_noise[-1]),
         bound("distance without noise", 1e-3 * noiseless[0], noiseless[-1]),
