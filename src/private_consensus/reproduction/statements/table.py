@@ -57,10 +57,10 @@ class Statement(Strict):
     """Slips of the statement by number. A part of the computation is the counterexample."""
 
     @model_validator(mode="after")
-    def one_of_both(self) -> Statement:
-        """Raise an error unless ``function`` or ``because`` is set, both only with errata."""
-        if bool(self.function) == bool(self.because) and not (self.function and self.errata):
-            raise ValueError("expected either function or because, or both and errata")
+    def has_computation_or_reason(self) -> Statement:
+        """Raise an error unless ``function`` or ``because`` is set."""
+        if not (self.function or self.because):
+            raise ValueError("expected function or because")
         return self
 
 
