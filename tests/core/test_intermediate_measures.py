@@ -41,14 +41,3 @@ def test_a_setting_without_intermediate_measurements_records_its_last_iteration(
     all_runs, some_runs = (run_cell(config, {})[0] for config in (cell, restricted))
     assert some_runs.equals(all_runs.filter((pl.col("t") == 5) | (pl.col("epsilon") == 5.0)))
     assert 0 < some_runs.height < all_runs.height
-
-
-def test_equal_settings_share_their_intermediate_measurements(cell):
-    again = {**copy.deepcopy(cell["settings"][0]), "variant": "again", "intermediate": False}
-    cell["settings"].insert(0, again)
-    runs = run_cell(cell, {})[0]
-    first, second = (
-        runs.filter(pl.col("variant") == name, pl.col("epsilon") == 1.0).drop("variant")
-        for name in ("main", "again")
-    )
-    assert first.equals(second) and set(first["t"]) == {1, 2, 5}

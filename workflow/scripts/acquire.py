@@ -16,9 +16,6 @@ with job_logging(snakemake.log[0]):
     write_raw(snakemake.output.raw, raw)
     write_provenance(snakemake.output.provenance, provenance)
     if provenance.is_surrogate:
-        print(
-            f"{provenance.dataset} is SURROGATE DATA: {provenance.because}",
-            file=sys.stderr,
-            flush=True,
-        )
+        text = f"{provenance.dataset} is SURROGATE DATA: {provenance.because}"
+        print(text, file=sys.stderr, flush=True)
     logging.info("checksum %s code %s", provenance.checksum, snakemake.params.code)

@@ -6,13 +6,7 @@ from private_consensus.audits.examples import examples
 from private_consensus.common.job_logging import job_logging
 from private_consensus.reproduction.audits.experiments import of_experiments
 from private_consensus.reproduction.audits.settings import SCHEMA, audit_examples, decided
-from private_consensus.reproduction.results.files import (
-    DRAWN,
-    read_all,
-    rows_of,
-    stamp,
-    write,
-)
+from private_consensus.reproduction.results.files import DRAWN, read_all, rows_of, stamp, write
 
 settings = snakemake.params.settings
 with job_logging(snakemake.log[0], settings):

@@ -6,14 +6,7 @@ from private_consensus.common.job_logging import job_logging
 from private_consensus.reproduction.audits.repairs import compared, last_means
 from private_consensus.reproduction.figures.drawings import save
 from private_consensus.reproduction.figures.repairs import draw
-from private_consensus.reproduction.results.files import (
-    DRAWN,
-    read,
-    rows_of,
-    sources,
-    stamp,
-    write,
-)
+from private_consensus.reproduction.results.files import DRAWN, read, rows_of, sources, stamp, write
 
 SCHEMA = {
     "experiment": pl.String, "algorithm": pl.String, "quantity": pl.String, "metric": pl.String,

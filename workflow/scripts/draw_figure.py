@@ -3,13 +3,7 @@
 from private_consensus.common.job_logging import job_logging
 from private_consensus.reproduction import figures
 from private_consensus.reproduction.figures.drawings import save
-from private_consensus.reproduction.results.files import (
-    DRAWN,
-    read,
-    sources,
-    stamp,
-    write,
-)
+from private_consensus.reproduction.results.files import DRAWN, read, sources, stamp, write
 from private_consensus.reproduction.results.numbers import figure_numbers
 
 name, figure = snakemake.wildcards.figure, snakemake.params.settings

@@ -4,13 +4,7 @@ from private_consensus.common import yamls
 from private_consensus.common.job_logging import job_logging
 from private_consensus.reproduction.audits.table import judged
 from private_consensus.reproduction.claims import adjusted
-from private_consensus.reproduction.results.files import (
-    read_all,
-    rows_of,
-    sources,
-    stamp,
-    write,
-)
+from private_consensus.reproduction.results.files import read_all, rows_of, sources, stamp, write
 from private_consensus.reproduction.statements.table import errata_of, read_statements
 
 with job_logging(snakemake.log[0], {}):

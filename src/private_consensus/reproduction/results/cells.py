@@ -35,10 +35,6 @@ from ..data import PREPARATIONS
 
 Prepared = Mapping[str, Any]
 
-Distinct = list[list[int]]
-"""Settings with the same problem and network, by index in the cell: one list per distinct setting,
-with the indices of all settings that are equal to it."""
-
 
 def run_cell(
     cell: Mapping[str, Any],
@@ -76,7 +72,8 @@ def run_cell(
     )
     measured, private = [], []
     for environment in _by_environment(cell["settings"]):
-        calibration = calibrated_cell(cell, _specifications(cell, environment), prepared)
+        distinct = [cell["settings"][members[0]] for members in environment]
+        calibration = calibrated_cell(cell, distinct, prepared)
         records = simulate(
             calibration, plan=plan, divergence=cell.get("divergence", "raise"), progress=progress,
             processes=processes,
@@ -87,7 +84,7 @@ def run_cell(
         equal_settings = pl.DataFrame(pairs, schema=["setting", "member"], orient="row")
         rows = pl.DataFrame(records.rows())
         measured.append(rows.join(equal_settings, on="setting").drop("setting"))
-        private += _privacy_of(cell, calibration, pairs)
+        private += _privacy_of(cell, calibration, environment)
     labels = _labels(cell)
     order = ["member", "quantity", "metric", "t", "run"]
     runs = labels.join(pl.concat(measured), on="member").sort(order)
@@ -101,37 +98,18 @@ def _pairs(measures: Iterable[Sequence[str]]) -> tuple[tuple[str, str], ...]:
     return tuple((quantity, metric) for quantity, metric in measures)
 
 
-def _specifications(cell: Mapping[str, Any], environment: Distinct) -> list[Mapping[str, Any]]:
-    """Return one specification per distinct setting of an environment.
-
-    Intermediate iterations are measured if any of the equal settings requires it.
-    """
-    return [
-        {
-            **equal_settings[0],
-            "intermediate": any(setting.get("intermediate", True) for setting in equal_settings),
-        }
-        for equal_settings in ([cell["settings"][index] for index in same] for same in environment)
-    ]
-
-
 def _privacy_of(
-    cell: Mapping[str, Any], calibration: Calibration, pairs: Sequence[tuple[int, int]]
+    cell: Mapping[str, Any], calibration: Calibration, environment: Sequence[Sequence[int]]
 ) -> list[dict[str, Any]]:
-    """Return the privacy rows of an environment.
-
-    ``pairs`` are (index of a distinct setting, index of a setting of the cell that is equal to it).
-    """
-    bounded = cell.get("lower_bounds", True)
-    rows_by_setting = [
-        privacy_rows(calibration, index, bounded) for index in range(len(calibration.settings))
-    ]
+    """Return the privacy rows of all settings of an environment (:func:`_by_environment`)."""
     rows = []
-    for index, member in pairs:
-        algorithm, spec = calibration.settings[index].algorithm, cell["settings"][member]
-        uses = unaccounted_uses(algorithm, calibration.problem, spec)
-        columns = {"unaccounted_data_use": "; ".join(uses)}
-        rows += [{"member": member, **row, **columns} for row in rows_by_setting[index]]
+    for index, members in enumerate(environment):
+        algorithm = calibration.settings[index].algorithm
+        privacy = privacy_rows(calibration, index, cell.get("lower_bounds", True))
+        for member in members:
+            uses = unaccounted_uses(algorithm, calibration.problem, cell["settings"][member])
+            columns = {"member": member, "unaccounted_data_use": "; ".join(uses)}
+            rows += [{**row, **columns} for row in privacy]
     return rows
 
 
@@ -344,11 +322,12 @@ def _labels(cell: Mapping[str, Any]) -> pl.DataFrame:
     return pl.DataFrame(rows, infer_schema_length=None, strict=False)
 
 
-def _by_environment(settings: list[Mapping[str, Any]]) -> list[Distinct]:
-    """Group settings by problem and network, and equal settings within each group."""
+def _by_environment(settings: Iterable[Mapping[str, Any]]) -> list[list[list[int]]]:
+    """Group settings by problem and network, and equal settings within each group, by index."""
     groups: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for index, spec in enumerate(settings):
         environment = settings_hash([spec["problem"], spec["network"]])
-        identity = settings_hash([spec["budget"], spec["horizon"], spec["algorithm"]])
+        parts = [spec[part] for part in ("budget", "horizon", "algorithm")]
+        identity = settings_hash([*parts, spec.get("intermediate", True)])
         groups[environment][identity].append(index)
     return [list(distinct.values()) for distinct in groups.values()]

@@ -13,18 +13,8 @@ from private_consensus.core import networks
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy.verdicts import HOLDS, HOLDS_BY_SLACK, NO_CLAIM, VIOLATED
 
-FIXED = (
-    "experiment",
-    "algorithm",
-    "variant",
-    "interpretation",
-    "quantity",
-    "metric",
-    "t",
-    "run",
-    "value",
-    "source",
-)
+FIXED = ("experiment", "algorithm", "variant", "interpretation", "quantity", "metric", "t", "run",
+         "value", "source")  # fmt: skip
 INTERVAL = "mean +- standard error"
 QUARTILES = "median and quartiles"
 RANGE = "least and largest run"
@@ -67,8 +57,6 @@ def figure_numbers(
             points = graph_points(panel["network"], panel["seed"])
             frames.append(points.with_columns(panel=pl.lit(panel["title"])))
     numbers = pl.concat(frames, how="diagonal_relaxed").with_columns(source=pl.lit(source))
-    if "guarantee" not in numbers.columns:
-        numbers = numbers.with_columns(guarantee=pl.lit(""))
     axes = [column for column in numbers.columns if column not in KEY + POINT]
     return numbers.select(KEY + axes + POINT)
 
@@ -185,16 +173,14 @@ def _costs(cost: np.ndarray, values: np.ndarray, goals: Sequence[float]) -> np.n
 def _interval(kind: str) -> tuple[pl.Expr, pl.Expr, str]:
     """Return lower end, upper end and description of an interval over runs."""
     value = pl.col("value")
-    if kind == "range":
-        return value.min(), value.max(), RANGE
-    if kind == "quartiles":
-        low, high = (value.quantile(q, "nearest") for q in (0.25, 0.75))
-        return low, high, QUARTILES
     deviation = value.std(ddof=1).fill_null(0.0)
-    if kind == "standard deviation":
-        return value.mean() - deviation, value.mean() + deviation, SPREAD
     error = deviation / pl.len().sqrt()
-    return value.mean() - error, value.mean() + error, INTERVAL
+    return {
+        "range": (value.min(), value.max(), RANGE),
+        "quartiles": (value.quantile(0.25, "nearest"), value.quantile(0.75, "nearest"), QUARTILES),
+        "standard deviation": (value.mean() - deviation, value.mean() + deviation, SPREAD),
+        "standard error": (value.mean() - error, value.mean() + error, INTERVAL),
+    }[kind]
 
 
 def _measured(runs: pl.DataFrame, curve: Mapping[str, Any], measure: str) -> pl.DataFrame:
@@ -232,7 +218,8 @@ def graph_points(network: Mapping[str, Any], seed: int) -> pl.DataFrame:
     ]  # fmt: skip
     nodes = [{"kind": "node", "node": i + 1, "x": x[i], "y": y[i]} for i in range(built.n_agents)]
     fixed = {"algorithm": "", "variant": "", "style": "graph", "interpretation": "resolved",
-             "series": "", "low": None, "high": None, "runs": 0, "interval": ""}  # fmt: skip
+             "series": "", "guarantee": "", "low": None, "high": None, "runs": 0,
+             "interval": ""}  # fmt: skip
     points = pl.DataFrame([{**row, **fixed} for row in nodes + edges], infer_schema_length=None)
     return points.cast(
         {"edge_from": pl.Int64(), "edge_to": pl.Int64(), "low": pl.Float64(), "high": pl.Float64()}
