@@ -68,7 +68,7 @@ COLUMNS = {
         "verdict_unadjusted": "verdict at 95 % for this claim alone",
         "excluded": "verdicts that an undecided claim excludes",
         "p_holm": "p-value after Holm's adjustment",
-        "no_better": "constant models and the compared methods that are no better, one model per line",
+        "no_better": "constant models, and the compared methods that are no better, by line",
         "source": "origin of the data",
     },
     "privacy": {
