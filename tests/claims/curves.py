@@ -205,15 +205,13 @@ def _not_monotone(test: Test, x: np.ndarray) -> dict[str, np.ndarray]:
     return false_curves
 
 
-def _peaked(test: Test, x: np.ndarray, sign: float) -> np.ndarray:
-    best = np.isclose(x, test.best_at, rtol=1e-9)
-    return np.where(best, 2.0**sign, 1.0)
+def _peaked(test: Test, x: np.ndarray) -> np.ndarray:
+    return np.where(np.isclose(x, test.best_at, rtol=1e-9), 2.0, 1.0)
 
 
 def _not_peaked(test: Test, x: np.ndarray) -> dict[str, np.ndarray]:
-    sign = 1.0 if test.kind == "largest" else -1.0
-    peak = _peaked(test, x, sign)
-    false_curves = {"worst": _peaked(test, x, -sign), "shuffled": np.roll(peak, 1)}
+    peak = _peaked(test, x)
+    false_curves = {"worst": 1 / peak, "shuffled": np.roll(peak, 1)}
     if test.tolerance == 0:
         false_curves["flat"] = np.ones(len(x))
     return false_curves
@@ -244,12 +242,11 @@ def _fallen(test: Test, x: np.ndarray) -> np.ndarray:
 _TRUE = {
     "decreasing": _ramp,
     "increasing": _ramp,
-    "largest": lambda test, x: _peaked(test, x, 1.0),
-    "smallest": lambda test, x: _peaked(test, x, -1.0),
+    "largest": _peaked,
     "falls": _fallen,
     "slope": lambda test, x: _power(x, _inside(test)),
     "trend": lambda test, x: _line(x, _inside(test)),
-    "steady": lambda test, x: _line(x, test.expected),
+    "steady": lambda _, x: _line(x, -1.0),
     "level": _at_level,
 }
 
@@ -257,16 +254,14 @@ _FALSE: Mapping[str, Any] = {
     "decreasing": _not_monotone,
     "increasing": _not_monotone,
     "largest": _not_peaked,
-    "smallest": _not_peaked,
     "falls": lambda test, x: {
         "flat": np.ones(len(x)), "reversed": _fallen(test, x)[::-1],
         "half as far": np.geomspace(1.0, np.sqrt(test.expected), len(x)),
     },
     "slope": _other_rates,
     "trend": _other_rates,
-    "steady": lambda test, x: {
-        "flat": np.ones(len(x)), "reversed": _line(x, -test.expected),
-        "another rate": np.sign(test.expected) * np.log(x),
+    "steady": lambda _, x: {
+        "flat": np.ones(len(x)), "reversed": _line(x, 1.0), "another rate": -np.log(x),
     },
     "level": _levels,
 }  # fmt: skip

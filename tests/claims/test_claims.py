@@ -288,18 +288,12 @@ def test_the_quantifier_some_requires_one_point_per_part():
 
 
 @pytest.mark.parametrize(
-    ("kind", "means", "expected"),
-    [
-        ("largest", [1, 2, 1.5, 1], HELD),
-        ("largest", [1, 2, 2.5, 1], NOT_HELD),
-        ("largest", [1, 2, 2, 1], NOT_HELD),
-        ("smallest", [3, 2, 2.5, 4], HELD),
-        ("smallest", [3, 2, 1, 4], NOT_HELD),
-    ],
+    ("means", "expected"),
+    [([1, 2, 1.5, 1], HELD), ([1, 2, 2.5, 1], NOT_HELD), ([1, 2, 2, 1], NOT_HELD)],
 )
-def test_the_best_is_strictly_better_than_all_others(kind, means, expected):
+def test_the_best_is_strictly_better_than_all_others(means, expected):
     """A value that another value equals is not the best; ties are counted separately."""
-    test = Test(kind=kind, best_at=2.0, series=series(), x="x")
+    test = Test(kind="largest", best_at=2.0, series=series(), x="x")
     exact = measurements("one", means, spread=0.0)
     evaluation = evaluate([test], exact, NO_PRIVACY)
     assert evaluation.verdict == expected
@@ -318,7 +312,7 @@ def test_the_best_value_may_be_exceeded_by_at_most_the_tolerance():
 def test_a_power_law_is_not_a_steady_trend():
     """A power law 1 / t does not fall equally in both halves; linear convergence does."""
     steps = np.arange(1.0, 31.0)
-    test = Test(kind="steady", expected=-1.0, tolerance=0.25, series=series(), x="x")
+    test = Test(kind="steady", tolerance=0.25, series=series(), x="x")
     linear = measurements("one", -0.3 * steps, x=steps, spread=0.001)
     power = measurements("one", -5 * np.log(steps), x=steps, spread=0.001)
     rising = measurements("one", 0.3 * steps, x=steps, spread=0.001)

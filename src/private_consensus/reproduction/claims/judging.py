@@ -14,7 +14,7 @@ The ``quantifier`` of a test (:class:`.schema.Test`) determines how its elements
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -212,7 +212,12 @@ class Judgement:
         return self._combined(self.states(alpha / self.count))
 
     def _combined(self, states: np.ndarray) -> str:
-        return combined_groups(zip(self.groups, self.is_step, states, strict=True))
+        """Return the verdict from the states of all elements; confirmed steps do not count."""
+        groups = defaultdict(list)
+        for group, is_step, state in zip(self.groups, self.is_step, states, strict=True):
+            if not (is_step and state == CONFIRMED):
+                groups[group].append(state)
+        return combined([_verdict_on_group(g.split()[0], states) for g, states in groups.items()])
 
     def verdict(self) -> Verdict:
         """Return the verdict at the error level of 5 %, with its numbers."""
@@ -227,11 +232,11 @@ class Judgement:
         against = np.flatnonzero(np.isin(remaining, AGAINST)).tolist() if outcome != HELD else []
         # Steps of a monotone claim confirm nothing.
         confirmed = np.flatnonzero(~self.is_step & (remaining == CONFIRMED)).tolist()
-        certain = changed or _weakest(elements, confirmed)
-        if needed:
-            position = max(needed, key=lambda index: needed[index])
-        else:
-            position = _closest(elements, against or certain)
+        position = (
+            max(needed, key=lambda index: needed[index])
+            if needed
+            else _closest(elements, against or changed or _weakest(elements, confirmed))
+        )
         return Verdict(
             outcome, elements[position], elements[changed[0] if changed else position], elements,
             min(estimate.runs for estimate in self.parts), p,
@@ -271,29 +276,17 @@ class Judgement:
         return _smallest_level(is_excluded)
 
     def _runs_to_decide(self) -> dict[int, float]:
-        """Estimate the number of runs that decides each undecided element that a verdict needs.
-
-        With the quantifier ``some``, a part needs no element if one is confirmed, and only one if
-        the estimate of an undecided element is inside its region.
-        """
+        """Estimate the number of runs that decides each undecided element."""
         inside = (self.accept[:, 0] <= self.value) & (self.value <= self.accept[:, 1])
         level = ALPHA if np.all(inside) else ALPHA / self.count
-        (low, high), states = self.ends(level), self.states(level)
-        counts, alternatives, unneeded = {}, defaultdict(list), set()
-        for i, group in enumerate(self.groups):
-            if group.startswith("some"):
-                alternatives[group].append(i)
-            if states[i] == OPEN:
-                gaps = np.abs(self.accept[i] - self.value[i])
-                is_above = self.accept[i, np.argmin(gaps)] > self.value[i]
-                width = abs((high if is_above else low)[i] - self.value[i])
-                counts[i] = _runs(*self.sources[i], gaps.min(), width, level)
-        for elements in alternatives.values():
-            promising = [i for i in elements if i in counts and inside[i]]
-            needed = sorted(promising, key=lambda i: counts[i])[:1] or elements
-            is_confirmed = any(states[i] == CONFIRMED for i in elements)
-            unneeded |= set(elements) - (set() if is_confirmed else set(needed))
-        return {i: runs for i, runs in counts.items() if i not in unneeded} or counts
+        low, high = self.ends(level)
+        counts = {}
+        for i in np.flatnonzero(self.states(level) == OPEN).tolist():
+            gaps = np.abs(self.accept[i] - self.value[i])
+            is_above = self.accept[i, np.argmin(gaps)] > self.value[i]
+            width = abs((high if is_above else low)[i] - self.value[i])
+            counts[i] = _runs(*self.sources[i], gaps.min(), width, level)
+        return counts
 
 
 def _smallest_level(condition: Callable[[float], bool]) -> float:
@@ -341,21 +334,9 @@ def _group(test: Test, number: int, index: int) -> str:
     """Return the group of element ``index`` of test ``number``."""
     if test.quantifier in ("most", "some"):
         return f"{test.quantifier} {test.part}".strip()
-    if test.quantifier == "universal" or test.kind in ("largest", "smallest"):
+    if test.quantifier == "universal" or test.kind == "largest":
         return f"universal {number}"
     return f"each {number}.{index}"
-
-
-def combined_groups(elements: Iterable[tuple[str, bool, str]]) -> str:
-    """Return the verdict on a claim from group, ``is_step`` and state of each element.
-
-    Steps of a monotone claim confirm nothing.
-    """
-    groups = defaultdict(list)
-    for group, is_step, state in elements:
-        if not (is_step and state == CONFIRMED):
-            groups[group].append(state)
-    return combined([_verdict_on_group(g.split()[0], states) for g, states in groups.items()])
 
 
 def _verdict_on_group(quantifier: str, states: Sequence[str]) -> str:

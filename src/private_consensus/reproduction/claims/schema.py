@@ -25,8 +25,7 @@ from private_consensus.core import algorithms, problems
 
 Kind = Literal[
     "decreasing", "increasing", "falls", "slope", "below", "lower", "steadier", "ratio",
-    "difference", "differs", "reaches_earlier", "level", "trend", "steady", "largest", "smallest",
-    "private",
+    "difference", "differs", "reaches_earlier", "level", "trend", "steady", "largest", "private",
 ]  # fmt: skip
 
 COMPARISONS = ("below", "lower", "steadier", "ratio", "difference", "differs", "reaches_earlier")
@@ -84,24 +83,23 @@ class Test(Product):
     ``decreasing``, ``increasing``: along ``x``, the last mean is strictly below (above) the first
     one, so is the mean change of all pairs of points, and no pair of points differs significantly
     in the wrong direction. A ``tolerance`` allows each of them to be worse, relatively. ``falls``:
-    the last mean is at most ``expected`` times the first. ``slope``: the slope of ln mean
-    on ln x is ``expected`` within ``tolerance``. If ``at_least`` or ``at_most`` is set, it lies
-    between these instead. ``trend``: like ``slope``, for the slope of the mean on ``x``, without
-    logarithms. ``steady``: in the first
-    and in the second half of the grid, the trend is at least ``1 - tolerance`` of that over the
-    entire grid, in the direction of ``expected``. ``largest``, ``smallest``: the mean at x =
-    ``best_at`` is strictly larger (smaller) than every other mean. With a ``tolerance``, no other
-    mean is better by more than that, relatively. ``below``: the mean of the series is at most
-    ``expected`` times that of ``against``. If ``expected`` is 1, it is strictly less. ``lower``:
-    like ``below``, for the geometric mean along ``x``. ``steadier``: like ``below``, for the
-    standard deviation over runs. ``ratio``: series over ``against`` is ``expected`` within a
-    relative ``tolerance``. ``differs``: the two series differ, in either direction, by more than a
-    relative ``tolerance``. ``difference``: series minus ``against`` lies between ``at_least`` and
-    ``at_most``. ``reaches_earlier``: along ``x``, the series reaches its goal permanently before
-    ``against`` reaches its goal. The goal is ``goal``, or ``expected`` times the last mean of the
-    respective series. ``level``: the means lie between ``at_least`` and ``at_most``. ``private``:
-    the true epsilon is at most the claimed one, relatively within ``tolerance``. The true epsilon
-    lies between a proven lower bound and the accountant's.
+    the last mean is at most ``expected`` times the first. ``slope``: the slope of ln mean on ln x
+    is ``expected`` within ``tolerance``. If ``at_least`` or ``at_most`` is set, it lies between
+    these instead. ``trend``: like ``slope``, for the slope of the mean on ``x``, without
+    logarithms. ``steady``: in the first and in the second half of the grid, the mean falls by at
+    least ``1 - tolerance`` of its trend over the entire grid. ``largest``: the mean at x =
+    ``best_at`` is strictly larger than every other mean. With a ``tolerance``, no other mean is
+    larger by more than that, relatively. ``below``: the mean of the series is at most ``expected``
+    times that of ``against``. If ``expected`` is 1, it is strictly less. ``lower``: like ``below``,
+    for the geometric mean along ``x``. ``steadier``: like ``below``, for the standard deviation
+    over runs. ``ratio``: series over ``against`` is ``expected`` within a relative ``tolerance``.
+    ``differs``: the two series differ, in either direction, by more than a relative ``tolerance``.
+    ``difference``: series minus ``against`` lies between ``at_least`` and ``at_most``.
+    ``reaches_earlier``: along ``x``, the series reaches its goal permanently before ``against``
+    reaches its goal. The goal is ``goal``, or ``expected`` times the last mean of the respective
+    series. ``level``: the means lie between ``at_least`` and ``at_most``. ``private``: the true
+    epsilon is at most the claimed one, relatively within ``tolerance``. The true epsilon lies
+    between a proven lower bound and the accountant's.
 
     The ``quantifier`` determines what is stated about the points of a test. ``each``: every point
     is a part of a compound claim, which may therefore hold in part. ``universal``: the test is one
@@ -126,7 +124,7 @@ class Test(Product):
     goal: Number | None = None
     """Value of the measure that both series have to reach (kind: reaches_earlier)."""
     best_at: Number | None = None
-    """Value of x at which the mean is largest (kind: largest) or smallest (kind: smallest)."""
+    """Value of x at which the mean is largest (kind: largest)."""
     quantifier: Quantifier = "each"
     """Points at which the statement has to hold. each: all points, and a claim that holds at some
     of them holds in part; universal: all points, and one exception contradicts the claim; most:

@@ -26,7 +26,7 @@ ROUNDING = 1e-9
 """Relative change in the wrong direction of a monotone claim that rounding explains."""
 TINY, HUGE = 1e-300, 1e300
 """Values that replace zero and infinity before a logarithm."""
-ORDERINGS = ("decreasing", "increasing", "largest", "smallest", "reaches_earlier")
+ORDERINGS = ("decreasing", "increasing", "largest", "reaches_earlier")
 """Kinds that state a strict order."""
 FACTORS = ("below", "lower", "steadier")
 """Kinds that state that the series is at most a multiple of the second one."""
@@ -143,7 +143,7 @@ def estimated(
 
 
 RATIO_TESTS = {
-    "decreasing", "increasing", "largest", "smallest", "below", "lower", "steadier",
+    "decreasing", "increasing", "largest", "below", "lower", "steadier",
     "ratio", "differs", "reaches_earlier", "private",
 }  # fmt: skip
 """Kinds of test whose statistic is the logarithm of a ratio."""
@@ -214,12 +214,8 @@ def _best(test: Test, x: np.ndarray) -> Contrast:
     require(len(best_index) == 1, "test.best_at", test.best_at, expected)
     other_indices = np.delete(np.arange(len(x)), best_index)
     eye = np.eye(len(x))
-    sign = 1.0 if test.kind == "largest" else -1.0
-    matrix = sign * (eye[other_indices] - eye[best_index])
-    best = x[best_index[0]]
-    pairs = [(x[i], best) if sign > 0 else (best, x[i]) for i in other_indices]
-    names = [_change(test, *pair) for pair in pairs]
-    return Contrast(names, matrix, _at_most(1 + test.tolerance))
+    names = [_change(test, x[i], x[best_index[0]]) for i in other_indices]
+    return Contrast(names, eye[other_indices] - eye[best_index], _at_most(1 + test.tolerance))
 
 
 def _falls(test: Test, x: np.ndarray) -> Contrast:
@@ -246,21 +242,19 @@ def _slope(test: Test, x: np.ndarray) -> Contrast:
 
 
 def _steady(test: Test, x: np.ndarray) -> Contrast:
-    """Return the trends in both halves of the grid minus the required part of the overall trend.
+    """Return the required part of the overall trend minus the trends in both halves of the grid.
 
-    The sign of ``expected`` is the direction. Each half has to fall (or rise) by at least
-    ``1 - tolerance`` of the overall trend.
+    Each half has to fall by at least ``1 - tolerance`` of the overall trend.
     """
     x = np.asarray(x, float)
     middle = len(x) // 2
     halves = np.zeros((2, len(x)))
     halves[0, : middle + 1] = _regression(x[: middle + 1])
     halves[1, middle:] = _regression(x[middle:])
-    matrix = np.sign(test.expected) * (halves - (1 - test.tolerance) * _regression(x))
+    matrix = (1 - test.tolerance) * _regression(x) - halves
     slope = f"slope of {_subject(test)} on {axis_words(test.x)}"
     names = [
-        f"{slope} from {start:g} minus {1 - test.tolerance:g} times the entire slope"
-        f"{', negated' if test.expected < 0 else ''}"
+        f"{slope} from {start:g} minus {1 - test.tolerance:g} times the entire slope, negated"
         for start in (x[0], x[middle])
     ]
     return Contrast(names, matrix, (0.0, np.inf))
@@ -295,7 +289,7 @@ def _within(test: Test) -> Region:
 
 
 _CONTRASTS: dict[str, Callable[[Test, np.ndarray], Contrast]] = {
-    "decreasing": _monotone, "increasing": _monotone, "largest": _best, "smallest": _best,
+    "decreasing": _monotone, "increasing": _monotone, "largest": _best,
     "falls": _falls, "slope": _slope, "trend": _slope, "steady": _steady, "lower": _average,
     **dict.fromkeys(("level", "below", "steadier", "ratio", "difference", "differs"), _each_point),
 }  # fmt: skip
