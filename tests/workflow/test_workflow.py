@@ -108,7 +108,7 @@ EDITS = {
             f"{LIBRARY}/reproduction/data/downloads.py": ADDED,
             f"{LIBRARY}/core/problems/lasso.py": ADDED,
             f"{LIBRARY}/audits/universes/lasso.py": ADDED,
-            f"{LIBRARY}/core/lower_bounds/coordinates.py": ADDED,
+            f"{LIBRARY}/core/lower_bounds/approximate_admm.py": ADDED,
         },
         {},
     ),

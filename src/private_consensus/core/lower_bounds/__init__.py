@@ -15,12 +15,12 @@ from private_consensus.privacy.brackets import LowerBound, lower_bound
 from ..algorithms.base import is_built_in
 
 ATTACKS = {
-    "CoordinateDescent": "coordinates._coordinate_steps",
-    "DPADMM": "consensus._steps",
-    "DPCI": "innovations._measurements",
-    "DPCIMoments": "innovations._measurements",
+    "CoordinateDescent": "descent._coordinate_steps",
+    "DPADMM": "descent._linearised_steps",
+    "DPCI": "descent._measurements",
+    "DPCIMoments": "descent._measurements",
     "DualVariablePerturbation": "admm._perturbed_objectives",
-    "ExactADMM": "consensus._minimisers",
+    "ExactADMM": "admm._consensus_minimisers",
     "FairClassification": "fairness._coefficients",
     "ImprovedPlausiblyPrivateADMM": "approximate_admm._tested_messages",
     "LocallyPrivateADMM": "admm._mixtures",
@@ -34,7 +34,7 @@ ATTACKS = {
     "PrivateDistributedOptimisation": "descent._gradient_steps",
     "RandomAggregation": "descent._tails",
     "RecycledADMM": "admm._perturbed_objectives",
-    "ReleaseAudit": "consensus._minimisers",
+    "ReleaseAudit": "admm._consensus_minimisers",
     "RenyiAccountedPPADMM": "approximate_admm._messages",
     "SDMDSGD": "sgd._sent_in_part",
 }
@@ -71,25 +71,9 @@ def modules_of(kinds: Iterable[type]) -> list[str]:
 def lower_bound_of(
     algorithm: Any, problem: Any, network: Any, horizon: int, delta: float
 ) -> LowerBound:
-    """Return the lower bound on epsilon of a run by the attack on its algorithm.
+    """Return the lower bound on the epsilon of a run, at ``delta``, by the attack on its algorithm.
 
-    Parameters
-    ----------
-    algorithm : Algorithm
-        Algorithm with its noise.
-    problem : Problem
-        Objectives and data of the agents, with their sensitivities.
-    network : Network
-        Communication graph with its mixing matrix.
-    horizon : int
-        Number of iterations.
-    delta : float
-        Delta at which epsilon is stated.
-
-    Returns
-    -------
-    LowerBound
-        0 with a reason if no attack is known.
+    It is 0 with a reason if no attack is known.
     """
     releases = algorithm.releases(problem, network, horizon)
     attack = attack_on(algorithm)

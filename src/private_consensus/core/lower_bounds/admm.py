@@ -28,6 +28,14 @@ def _noisy_minimisers(algorithm, problem, network, horizon, releases):
     ]
 
 
+def _consensus_minimisers(algorithm, problem, network, horizon, releases):
+    """Return the fraction of the minimiser's change by distant responses (Gratton et al.)."""
+    if releases[0].mechanism == "exact":
+        return releases
+    attained = problem.attained_minimiser_share("l2", 2.0 * algorithm.rho)
+    return [replace(releases[0], attained=attained)]
+
+
 def _mixtures(algorithm, problem, network, horizon, releases):
     """Return the fractions for LDP-ADMM; for random weights, an attack is known at delta 0 only."""
     if algorithm.minimisation != "exact":

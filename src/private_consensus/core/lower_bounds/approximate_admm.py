@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import comb
+from scipy.stats import laplace
 
 from private_consensus.privacy import Release
 from private_consensus.privacy.releases import PrivacyProfile
@@ -21,14 +22,8 @@ CELLS = 2000
 class RandomCount(PrivacyProfile):
     r"""Gaussian releases of one :math:`\mu` whose random number K is observed.
 
-    K is independent of the data. It describes an attack: no upper bound is known.
-
-    Parameters
-    ----------
-    mu : float
-        Loss parameter of a single release.
-    probabilities : tuple of float
-        Probabilities of K = 0, 1, ...
+    K = 0, 1, ... has ``probabilities`` that do not depend on the data. The profile describes an
+    attack: no upper bound is known.
     """
 
     mu: float
@@ -45,10 +40,7 @@ class RandomCount(PrivacyProfile):
 
 
 def _shift(algorithm, problem, network) -> float | None:
-    r"""Return the change of :math:`\hat x_i` in every iteration, times the curvature m.
-
-    None if the problem states no attained fraction.
-    """
+    r"""Return the change of :math:`\hat x_i` in every iteration, times the curvature m."""
     convexity = np.min(problem.strong_convexity)
     penalty = np.min(algorithm.penalty(network, 1))
     curvature = penalty + max(float(algorithm.ridge) - float(convexity), 0.0)
@@ -135,33 +127,19 @@ def least_answers(
     tests: int,
     redrawn: str,
 ) -> np.ndarray:
-    """Return a distribution that bounds the number of answers "above" from below.
+    """Return probabilities of 0, ..., ``count`` answers "above" that bound their number from below.
 
-    It is stochastically at most the true one if all queries are 0 and the threshold is ``level``.
-    The threshold's noise is rounded up to the ends of :data:`CELLS` intervals of equal probability,
-    the last of which never gives "above".
-
-    Parameters
-    ----------
-    level : float
-        Threshold before noise.
-    threshold_scale, query_scale : float
-        Laplace scales of threshold and queries; 0 for no noise.
-    redrawn : {"once", "after_release", "each"}
-        When the threshold's noise is sampled, see :func:`.sparse_vector_release`.
-
-    Returns
-    -------
-    ndarray, shape (count + 1,)
-        Probabilities of 0, ..., ``count`` answers.
+    The distribution is stochastically at most the true one if all queries are 0 and the threshold
+    is ``level`` before its noise. The scales are those of Laplace noise. ``redrawn`` states when
+    the threshold's noise is sampled, see :func:`.sparse_vector_release`. This noise is rounded up
+    to the ends of :data:`CELLS` intervals of equal probability, the last of which never gives
+    "above".
     """
     noise = _laplace_quantile(np.arange(1, CELLS) / CELLS)
     thresholds = level + threshold_scale * noise
-    above = (
-        _laplace_tail(thresholds / query_scale)
-        if query_scale > 0
-        else (thresholds <= 0).astype(float)
-    )
+    above = (thresholds <= 0).astype(float)
+    if query_scale > 0:
+        above = laplace.sf(thresholds / query_scale)
     above = np.append(above, 0.0)
     if redrawn == "after_release":
         return _renewals(above, count, tests)
@@ -192,9 +170,3 @@ def _renewals(above: np.ndarray, count: int, tests: int) -> np.ndarray:
 def _laplace_quantile(probability: np.ndarray) -> np.ndarray:
     centred = probability - 0.5
     return np.sign(centred) * -np.log1p(-2.0 * np.abs(centred))
-
-
-def _laplace_tail(x: np.ndarray) -> np.ndarray:
-    """Return the probability that a Laplace variable of scale 1 exceeds x."""
-    far = np.exp(-np.abs(x)) / 2.0
-    return np.where(x > 0, far, 1.0 - far)

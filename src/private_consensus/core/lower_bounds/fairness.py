@@ -26,9 +26,8 @@ def _coefficients(algorithm, problem, network, horizon, releases):
 def _attained(mechanism: str, tight, scales, largest: float, dim: int) -> dict[str, Any]:
     """Return the fraction of the largest loss that a pair of records attains.
 
-    With Gaussian noise, if two or more
-    columns have the smaller noise, rows within these columns attain the whole l2 change.
-    Otherwise, the two records have equal rows.
+    With Gaussian noise, if two or more columns have the smaller noise, rows within these columns
+    attain the whole l2 change. Otherwise, the two records have equal rows.
     """
     if not tight.known:
         return {}
@@ -46,29 +45,26 @@ def _sums(algorithm, problem, network, horizon, releases):
     fairness, _ = releases
     if not algorithm.noise_fairness:
         return [fairness]
-    changes = _changes(algorithm, problem)
-    scales = algorithm.noise_fairness, algorithm.noise_objective
-    pairs = zip(releases, changes, scales, strict=True)
+    losses = _losses(algorithm, problem)
     return [
-        replace(release, reached=min(change / scale / float(np.max(release.losses())), 1.0))
-        for release, change, scale in pairs
+        replace(release, reached=min(loss / float(np.max(release.losses())), 1.0))
+        for release, loss in zip(releases, losses, strict=True)
     ]
 
 
-def _changes(algorithm, problem) -> tuple[float, float]:
-    """Return the l1 changes of g and b by the pair of records with the largest privacy loss.
+def _losses(algorithm, problem) -> tuple[float, float]:
+    """Return the losses of g and b for the pair of records with the largest privacy loss.
 
     The two records have opposite labels and opposite protected attributes.
     """
     if not algorithm.sensitivity(problem, algorithm.fair).known or not np.all(algorithm.alpha):
         return 0.0, 0.0
-    groups = np.array([-problem.mean, 1.0 - problem.mean])[:, None]
-    changes = [
+    groups, dim = np.array([-problem.mean, 1.0 - problem.mean])[:, None], problem.dim
+    losses = [
         (
-            pair_l1(problem.dim, k, *groups, quadratic=0.0),
-            pair_l1(problem.dim, k, [-0.5], [0.5]),
+            pair_l1(dim, k, *groups, quadratic=0.0) / algorithm.noise_fairness,
+            pair_l1(dim, k, [-0.5], [0.5]) / algorithm.noise_objective,
         )
-        for k in range(1, problem.dim + 1)
+        for k in range(1, dim + 1)
     ]
-    scales = algorithm.noise_fairness, algorithm.noise_objective
-    return max(changes, key=lambda c: c[0] / scales[0] + c[1] / scales[1])
+    return max(losses, key=sum)

@@ -15,12 +15,8 @@ MISSED = 1e-12
 class SentInPart(NoisedBatch):
     """Privacy profile of a noisy batch of which only some coordinates are sent.
 
-    Parameters
-    ----------
-    share : float
-        Smallest sent fraction of the coordinates, for a gradient that is equal in all coordinates.
-    missed : float
-        Probability that fewer coordinates are sent.
+    ``share`` is the smallest sent fraction of the coordinates, for a gradient that is equal in all
+    coordinates, and ``missed`` the probability that fewer coordinates are sent.
     """
 
     share: float = 1.0
