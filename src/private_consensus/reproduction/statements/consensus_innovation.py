@@ -21,14 +21,6 @@ LATE = np.unique(np.geomspace(100, len(TIMES), 30).astype(int)) - 1
 """Indices of the times at which rates are fitted."""
 
 
-def _recursion(factor: np.ndarray, added: np.ndarray, first: float) -> np.ndarray:
-    """Solve V(t) = factor(t) V(t-1) + added(t) for all t, in logarithms."""
-    with np.errstate(divide="ignore"):
-        log_product = np.cumsum(np.log(factor))
-        terms = np.append(np.log(first), np.log(added) - log_product)
-    return np.exp(log_product + np.logaddexp.accumulate(terms)[1:])
-
-
 def _moments(
     steps: np.ndarray, noise_scale: ArrayLike, eigenvalues: Iterable[float] = (0.5, 3.0, 5.0),
     start: Iterable[float] = (3.0, 1.0, 1.0), measurement_variance: float = 0.05,
@@ -42,7 +34,11 @@ def _moments(
     for eigenvalue, error in zip(eigenvalues, start, strict=True):
         factor = (1 - steps * eigenvalue) ** 2
         added = factor * 2 * np.square(noise_scale) + steps**2 * measurement_variance
-        total += _recursion(factor, added, error**2)
+        # V(t) = factor(t) V(t-1) + added(t), in logarithms
+        with np.errstate(divide="ignore"):
+            log_product = np.cumsum(np.log(factor))
+            terms = np.append(np.log(error**2), np.log(added) - log_product)
+        total += np.exp(log_product + np.logaddexp.accumulate(terms)[1:])
     return total
 
 
