@@ -90,20 +90,13 @@ class Contrast:
         Ends of the interval in which each statistic lies if the claim is true.
     steps : int
         Number of statistics at the end for which it suffices that the data do not contradict their
-        region.
+        region, which is larger by :data:`ROUNDING`.
     """
 
     names: list[str]
     matrix: np.ndarray
     region: Region
     steps: int = 0
-
-    @property
-    def regions(self) -> list[Region]:
-        """Regions of all statistics."""
-        count = len(self.names) - self.steps
-        low, high = self.region
-        return [self.region] * count + [(low, high + ROUNDING)] * self.steps
 
 
 def estimates(test: Test, runs: pl.DataFrame, privacy: pl.DataFrame) -> Estimates:
@@ -134,12 +127,15 @@ def estimated(
         return _arrival_ratio(test, labels, values, x)
     contrasts = [_CONTRASTS[test.kind](test, points) for points in x]
     names = [f"{n}{label}" for c, label in zip(contrasts, labels, strict=True) for n in c.names]
-    regions = [region for contrast in contrasts for region in contrast.regions]
-    is_step = [k >= len(c.names) - c.steps for c in contrasts for k in range(len(c.names))]
+    is_step = np.array(
+        [k >= len(c.names) - c.steps for c in contrasts for k in range(len(c.names))]
+    )
+    regions = np.array([c.region for c in contrasts for _ in c.names])
+    regions[is_step, 1] += ROUNDING
     matrix = block_diag(*(contrast.matrix for contrast in contrasts))
     if test.kind in COMPARISONS:
         matrix = np.concatenate([matrix, -matrix], axis=1)
-    return _linear(test, names, matrix, values, regions, np.array(is_step))
+    return _linear(test, names, matrix, values, regions, is_step)
 
 
 RATIO_TESTS = {
@@ -323,7 +319,7 @@ def _linear(
     names: list[str],
     matrix: np.ndarray,
     values: np.ndarray,
-    regions: list[Region],
+    regions: np.ndarray,
     is_step: np.ndarray,
 ) -> Estimates:
     """Estimate linear contrasts, with the intervals of :func:`.intervals.limits`.
@@ -358,7 +354,7 @@ def _linear(
     # The pseudo-values of -x have the opposite skewness.
     sign = np.where(value < 0, -1.0, 1.0) if test.kind == "differs" else np.ones(len(value))
     return Estimates(
-        test, names, sign * value, np.array(regions), error, sign * skewness, runs, ends, is_step,
+        test, names, sign * value, regions, error, sign * skewness, runs, ends, is_step,
         means,
     )  # fmt: skip
 
