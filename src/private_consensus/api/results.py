@@ -39,8 +39,6 @@ from private_consensus.privacy.derivations import BUDGET_TOLERANCE, derive
 
 T = TypeVar("T")
 
-MAX_MEASUREMENTS = 100_000_000
-"""Largest number of measurements of one simulation."""
 FINAL = (("released", "value"), ("internal", "value"))
 """Measures whose values after the last iteration are the models."""
 
@@ -131,36 +129,26 @@ class Result:
         """
         import altair
 
-        label = f"{type(self.algorithm).__name__}, {self.claimed}"
-        values = pl.col("value")
-        error = (values.std(ddof=1).fill_null(0.0) / pl.len().sqrt()).alias("error")
-        table = self.measurements.group_by("t", "quantity", "metric").agg(values.mean(), error)
-        table = table.sort("t").with_columns(
-            algorithm=pl.lit(label),
-            measure=pl.col("quantity") + " " + pl.col("metric").str.replace_all("_", " "),
-            low=pl.col("value") - pl.col("error"),
-            high=pl.col("value") + pl.col("error"),
+        value, measure = pl.col("value"), pl.col("metric").str.replace_all("_", " ")
+        error = value.std(ddof=1).fill_null(0.0) / pl.len().sqrt()
+        points = (
+            self.measurements.group_by("t", "quantity", "metric")
+            .agg(value.mean(), low=value.mean() - error, high=value.mean() + error)
+            .sort("t")
+            .with_columns(
+                algorithm=pl.lit(f"{type(self.algorithm).__name__}, {self.claimed}"),
+                measure=pl.format("{} {}", "quantity", measure),
+            )
         )
-        measures = table["measure"].unique(maintain_order=True).to_list()
-        title = measures[0] if len(measures) == 1 else "value"
-        base: Any = altair.Chart(altair.Data(values=table.to_dicts())).encode(
+        base: Any = altair.Chart(altair.Data(values=points.to_dicts())).encode(
             x=altair.X("t:Q", title="iteration"),
             color=altair.Color("algorithm:N", title=None),
+            strokeDash=altair.StrokeDash("measure:N", title=None),
         )
-        if len(measures) > 1:
-            base = base.encode(strokeDash=altair.StrokeDash("measure:N", title=None))
-        band = base.mark_area(opacity=0.2).encode(
-            y=altair.Y("low:Q", title=title), y2="high:Q", detail="measure:N"
-        )
-        return band + base.mark_line().encode(y=altair.Y("value:Q", title=title))
+        band = base.mark_area(opacity=0.2, strokeOpacity=0).encode(y="low:Q", y2="high:Q")
+        return band + base.mark_line().encode(y=altair.Y("value:Q", title="value"))
 
-    def audit(
-        self,
-        *,
-        pairs: int | None = None,
-        seed: int = 0,
-        progress: Callable[[int, int], None] = lambda done, of: None,
-    ) -> AuditResult:
+    def audit(self, *, pairs: int | None = None, seed: int = 0) -> AuditResult:
         """Try to contradict the guarantee by executions on neighbouring data.
 
         Parameters
@@ -169,8 +157,6 @@ class Result:
             Number of pairs of data sets; by default 20 to 200.
         seed : int, default 0
             Seed of the data and of the noise.
-        progress : callable, optional
-            Called with the number of executed pairs and of all pairs.
 
         Returns
         -------
@@ -179,7 +165,7 @@ class Result:
         setting, network = self.setting, self.network
         return audit(
             setting.algorithm, self.problem, network, setting.budget, setting.horizon,
-            pairs=pairs, seed=seed, progress=progress,
+            pairs=pairs, seed=seed,
         )  # fmt: skip
 
     def export(self, path: str | Path, shares: Shares | None = None, *, run: int = 0) -> Path:
@@ -252,7 +238,6 @@ def simulate(
     seed: int = 0,
     measures: Sequence[str | tuple[str, str]] = (),
     iterations: Sequence[int] | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Result:
     """Calibrate an algorithm to a budget, run it, and account for its releases.
 
@@ -280,8 +265,6 @@ def simulate(
     iterations : sequence of int, optional
         Iterations to measure, each between 1 and ``horizon``; the last one is always measured.
         Default: all.
-    progress : callable, optional
-        Called with the number of finished runs and of all runs.
 
     Returns
     -------
@@ -301,12 +284,8 @@ def simulate(
     horizon = arguments.whole("horizon", horizon, 1, MAX_HORIZON)
     runs = arguments.whole("runs", runs, 1, MAX_RUNS)
     seed = arguments.whole("seed", seed, 0)
-    arguments.function("progress", progress)
     measures = _pairs(measures)
     times = _times(iterations, horizon)
-    size = runs * (len(times) + 1) * max(1, len(measures))
-    expected = f"at most {MAX_MEASUREMENTS:,} measurements: fewer runs or iterations"
-    require(size <= MAX_MEASUREMENTS, "runs, iterations, measures", size, expected)
     environment = Environment(
         _builder("problem", problem, Problem),
         _builder("network", network, Network),
@@ -327,7 +306,7 @@ def simulate(
         _require_test_records(calibration.problem, metric)
     plan = MeasurementPlan((*measures, *FINAL), times, intermediate=measures)
     try:
-        records = simulation.simulate(calibration, plan=plan, progress=progress)
+        records = simulation.simulate(calibration, plan=plan)
     except Diverged as error:
         for name, (step, largest) in unstable_steps(algorithm, calibration.problem).items():
             text = f"{name} = {step:.4g} is above 2/L = {largest:.4g}"
@@ -344,24 +323,25 @@ def simulate(
         expected = f"a key of {type(algorithm).__name__}.observables; measures=[...] names others"
         require((quantity, metric) in measured, "measures", quantity, expected)
     rows = pl.DataFrame(records.rows()).drop("setting")
-    releases = [
-        case.algorithm.releases(calibration.problem, case.network, horizon)
+    released = [
+        (case.network, case.algorithm.releases(calibration.problem, case.network, horizon))
         for case in calibration.cases(0)
     ]
-    guarantees = [account(of_case, budget.delta) for of_case in releases]
-    worst = max(range(len(releases)), key=lambda index: guarantees[index].epsilon)
+    guarantee, worst_network, releases = max(
+        ((account(releases, budget.delta), graph, releases) for graph, releases in released),
+        key=lambda entry: entry[0].epsilon,
+    )
     calibrated = calibration.algorithms[0][0]
-    network_of_worst = calibration.cases(0)[worst].network
-    claims = claims_of(calibrated, budget, calibration.problem, network_of_worst, horizon)
+    claims = claims_of(calibrated, budget, calibration.problem, worst_network, horizon)
     _, claimed = claims[0]
     derivation = [
-        *derive(releases[worst], budget.delta, claimed),
-        *_calibration(calibrated, guarantees[worst].epsilon, claimed),
+        *derive(releases, budget.delta, claimed),
+        *_calibration(calibrated, guarantee.epsilon, claimed),
         f"Observer: {algorithm.observer}.",
     ]
-    guarantee = replace(guarantees[worst], derivation="\n".join(derivation))
+    guarantee = replace(guarantee, derivation="\n".join(derivation))
     return Result(
-        calibrated, budget, guarantee, rows, releases[worst], setting,
+        calibrated, budget, guarantee, rows, releases, setting,
         calibration.problem, calibration.network, final_values,
     )  # fmt: skip
 
