@@ -37,18 +37,11 @@ def options(**kinds):
 SMALL = ["--horizon", "2", "--runs", "2", "--agents", "3"]
 SET_UP = options(
     epsilon=NUMBERS, delta=NUMBERS, horizon=SIZES, agents=SIZES, seed=SIZES, runs=SIZES,
-    network=WORDS, problem=WORDS, metric=WORDS, quantity=WORDS, set=SETTINGS,
+    network=WORDS, problem=WORDS, metric=WORDS, set=SETTINGS,
 )  # fmt: skip
 COMMANDS = st.one_of(
     st.tuples(st.just(["run", "gradient_descent", *SMALL]), SET_UP),
     st.tuples(WORDS.map(lambda word: ["run", word, *SMALL]), SET_UP),
-    st.tuples(
-        st.just(["privacy"]),
-        options(
-            mechanism=st.sampled_from(["gaussian", "laplace", "x"]), sensitivity=NUMBERS,
-            count=SIZES, delta=NUMBERS, scale=NUMBERS, epsilon=NUMBERS,
-        ),
-    ),
     st.tuples(st.just(["statement"]), WORDS.map(lambda word: [word])),
     st.tuples(st.just(["compare"]), PATHS.map(lambda path: [path])),
     st.tuples(st.just(["compare", "results/reference", "--reference"]), PATHS.map(lambda p: [p])),

@@ -32,11 +32,7 @@ def build_parser() -> argparse.ArgumentParser:
     option = add("run", "running.run", text, "gradient_descent --epsilon 3")
     _add_setting(option)
     option("--runs", type=int, default=20, help="number of runs (default: 20)")
-    option(
-        "--metric",
-        help="metric of the problem (default: the first), or value for a quantity without metric",
-    )
-    option("--quantity", help="measured quantity of the algorithm (default: released)")
+    option("--metric", help="metric of the problem (default: the first)")
     option("--output", metavar="FILE.csv", help="write the measurements of all runs to a CSV file")
 
     text = "execute an algorithm on neighbouring data sets to contradict its privacy claim"

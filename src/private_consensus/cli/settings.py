@@ -80,7 +80,7 @@ def _setting(cell: Mapping[str, Any], prepared: Prepared) -> SettingParts:
 
 def _cell(options: Namespace) -> dict[str, Any]:
     """Return the validated cell of one setting, with the keys of the workflow's cells."""
-    algorithm, example = algorithms.load(options.algorithm), example_of(options.algorithm)
+    example = example_of(options.algorithm)
     if options.problem not in (None, example.get("problem", DEFAULTS["problem"])):
         example = {}
     stated = {key: value for key, value in vars(options).items() if value is not None}
@@ -89,7 +89,6 @@ def _cell(options: Namespace) -> dict[str, Any]:
     metrics = problems.class_of(values["problem"]).metrics
     metric = values["metric"] or next(iter(metrics))
     arguments.choice("--metric", metric, (*metrics, "value"))
-    arguments.choice("--quantity", values["quantity"], algorithm.quantities)
     problem = {"name": values["problem"], **problems.load(values["problem"]).EXAMPLE}
     problem |= changes["problem"]
     if "prepared" in problem:
@@ -137,7 +136,6 @@ def _changes(values: Mapping[str, object]) -> dict[str, dict[str, object]]:
         part, _, key = path.partition(".")
         expected = "PART.KEY with PART algorithm, problem or network"
         require(part in changes and bool(key), "--set", path, expected)
-        require(path != "network.agents", "--set", path, f"--agents {value}")
         changes[part][key] = value
     return changes
 

@@ -38,8 +38,6 @@ ROUNDING_OF_EPSILONS = 1e-4
 """Largest relative difference of two equal epsilons, unless the comparison is exact."""
 SCALE = "paper"
 """Scale of the reference."""
-PROVENANCE = ("source", "commit", "seconds", "date")
-"""Columns with the origin of a number, which are not compared."""
 MAX_LISTED = 20
 """Largest number of listed differences per column."""
 HUGE = 1e300
@@ -69,7 +67,7 @@ RESULTS = frozenset((
     "y", "low", "high", "runs", "interval", "guarantee", *EPSILONS, "epsilon_under_assumption",
     "accountant", "lower_bound_method", "bound_gap_reason", "proven", "mechanisms", "notes",
     "verdict", "unaccounted_data_use", "errata", "audit", "audit_verdict", "audit_findings",
-    *PROVENANCE,
+    "source",
 ))  # fmt: skip
 """Columns of figure data and of privacy with results; the other columns identify the row."""
 MAIN = {
@@ -193,7 +191,7 @@ def _keys(table: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
 
 
 def _compared_columns(pair: Pair, exact: bool) -> list[str]:
-    columns = [c for c in pair.before.columns if c not in (*pair.keys, *PROVENANCE)]
+    columns = [c for c in pair.before.columns if c not in (*pair.keys, "source")]
     main = MAIN.get(pair.name, ("y", "value") if pair.name.startswith("data/") else ())
     return columns if exact else [column for column in columns if column in main]
 

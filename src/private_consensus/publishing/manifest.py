@@ -37,7 +37,6 @@ def manifest(
         "scale": results.scale,
         "commit": results.commit,
         "seed": config["seed"],
-        "papers": list(config["papers"]),
         "versions": versions(),
         "machine": machine(),
         "data": [{key: card.get(key, "") for key in CARD} for card in results.cards],
@@ -56,15 +55,13 @@ def wall_seconds(folder: Path) -> dict[str, float]:
 
 
 def machine() -> dict[str, object]:
-    """Describe this machine: system, processor, cores and memory, without its name."""
-    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    """Describe this machine: system, processor and cores, without its name."""
     return {
         "system": platform.system(),
         "architecture": platform.machine(),
         "processor": _processor(),
         "compiled for": os.environ.get("NUMBA_CPU_NAME") or "this processor",
         "cores": os.cpu_count(),
-        "memory_gb": round(pages / 2**30),
     }
 
 
