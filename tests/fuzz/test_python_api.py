@@ -75,9 +75,6 @@ CALLS = {
     privacy.fixed_batches: {"size": 3},
     privacy.noisy_mean: {"batches": BATCHES, "records": 10, "sampling": "poisson"},
     noisy_sum: {"batches": BATCHES, "records": 10, "sampling": "poisson"},
-    privacy.noisy_message: {
-        "batches": BATCHES, "records": 10, "step": 0.1, "resolution": 0.1, "dim": 2, "clip": 1.0,
-    },
     privacy.sparse_vector_scales: {"epsilon": 1.0, "sensitivity": 1.0, "count": 2},
 }  # fmt: skip
 """Functions and constructors for privacy, each with arguments that it accepts."""

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from private_consensus.core.algorithms.q_dpsgd_2 import noisy_message
 from private_consensus.privacy import (
     Budget,
     Release,
@@ -20,7 +21,6 @@ from private_consensus.privacy import (
     fixed_batches,
     gaussian_epsilon,
     noisy_mean,
-    noisy_message,
 )
 from private_consensus.privacy.loss_distributions import Pair, epsilon
 from private_consensus.privacy.subsampling import noisy_sum

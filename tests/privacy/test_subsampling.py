@@ -16,7 +16,7 @@ from private_consensus.core.algorithms.families.decentralized_sgd import (
     theorem11_sigma,
     theorem15_factor,
 )
-from private_consensus.core.algorithms.q_dpsgd_2 import reused_state_releases
+from private_consensus.core.algorithms.q_dpsgd_2 import noisy_message, reused_state_releases
 from private_consensus.privacy import (
     Budget,
     Release,
@@ -24,7 +24,6 @@ from private_consensus.privacy import (
     deadline_batches,
     fixed_batches,
     noisy_mean,
-    noisy_message,
 )
 from private_consensus.privacy.loss_distributions import _distributions, _sampled
 from private_consensus.privacy.subsampling import (

@@ -55,7 +55,6 @@ from .subsampling import (
     deadline_batches,
     fixed_batches,
     noisy_mean,
-    noisy_message,
 )
 
 __all__ = [
@@ -76,7 +75,6 @@ __all__ = [
     "gaussian_mu",
     "gaussian_noise_multiplier",
     "noisy_mean",
-    "noisy_message",
     "sparse_vector_scales",
     "zcdp_epsilon",
     "zcdp_rho",

@@ -69,9 +69,6 @@ class Epsilon:
 
     delta: float
 
-    def __post_init__(self):
-        require(0 <= self.delta < 1, "delta", self.delta, "a number in [0, 1)")
-
     def value(self, p: Any, q: Any) -> np.ndarray:
         """Compute the smallest epsilon, negative if p < q, that allows the rates p and q.
 
@@ -152,7 +149,6 @@ def selected_bound(
         expected = "one number per run, no NaN, at least 4 runs"
         require(usable, name, f"shape {values.shape}", expected)
         halves.append(np.array_split(values[rng.permutation(values.size)], 2))
-    require(0 < confidence < 1, "confidence", confidence, "a number in (0, 1)")
     measure, level = Epsilon(delta), (1 - confidence) ** _SELECTION_POWER
     event = best_event(halves[0][0], halves[1][0], measure, level)
     return Bound(event.counts(halves[0][1], halves[1][1]), delta, confidence)

@@ -368,9 +368,6 @@ class Exact(Mechanism):
     def output(self, query, unit, t):
         return np.array(query, order="C")
 
-    def loss(self, t):
-        return np.where(np.asarray(self.at(self.sensitivity, t)) > 0, np.inf, 0.0)
-
     def releases(self, horizon):
         sensitivity = float(np.max(self.levels(horizon)[0], initial=0.0))
         return [Release("exact", sensitivity, 0.0, note=self.reason)]

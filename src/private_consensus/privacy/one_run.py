@@ -14,8 +14,6 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from private_consensus.common.errors import require
-
 _LARGEST = 60.0
 
 
@@ -44,10 +42,6 @@ def one_run_epsilon(
     guesses are right, about ``records`` that are included at random. The result is at most the true
     epsilon with the probability ``confidence``.
     """
-    possible = 0 <= right <= guesses <= records
-    require(possible, "right", (right, guesses, records), "right <= guesses <= records")
-    require(0 <= delta < 1, "delta", delta, "a number in [0, 1)")
-    require(0 < confidence < 1, "confidence", confidence, "a number in (0, 1)")
 
     def excess(epsilon: float) -> float:
         return one_run_pvalue(epsilon, right, guesses, records, delta=delta) - (1 - confidence)

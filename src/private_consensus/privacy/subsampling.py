@@ -116,7 +116,7 @@ class SampledNoise:
         m, number of records of one agent.
     losses : tuple of float
         :math:`\mu_s\sigma` of every size: sensitivity over the noise's standard deviation at
-        sigma 1. :func:`noisy_mean`, :func:`noisy_sum` and :func:`noisy_message` set it.
+        sigma 1. :func:`noisy_mean` and :func:`noisy_sum` set it.
     sampling : {"fixed_size", "poisson"}
         It determines the neighbouring relation: replace, or add and remove, one record.
     gaussian : bool
@@ -245,15 +245,11 @@ def noisy_mean(batches: Batches, records: int, *, sampling: str = "fixed_size") 
     InvalidInput
         With key ``batches.sizes`` if a batch may be empty: it has no mean.
     """
-    _require_records(batches)
+    arguments.instance("batches", batches, Batches, "a Batches object")
+    smallest = min(batches.sizes)
+    require(smallest >= 1, "batches.sizes", smallest, "1 or more: an empty batch has no mean")
     change = _change(sampling)
     return SampledNoise(batches, records, tuple(change / s for s in batches.sizes), sampling)
-
-
-def _require_records(batches: Batches) -> None:
-    arguments.instance("batches", batches, Batches, "a Batches object")
-    min_size = min(batches.sizes)
-    require(min_size >= 1, "batches.sizes", min_size, "1 or more: an empty batch has no mean")
 
 
 def noisy_sum(batches: Batches, records: int, *, sampling: str = "fixed_size") -> SampledNoise:
@@ -264,59 +260,6 @@ def noisy_sum(batches: Batches, records: int, *, sampling: str = "fixed_size") -
     arguments.instance("batches", batches, Batches, "a Batches object")
     losses = tuple(_change(sampling) if s else 0.0 for s in batches.sizes)
     return SampledNoise(batches, records, losses, sampling)
-
-
-def noisy_message(
-    batches: Batches,
-    records: int,
-    *,
-    step: float,
-    resolution: float,
-    dim: int,
-    clip: float,
-) -> SampledNoise:
-    r"""Return discrete Gaussian noise :math:`\sigma K` on the quantised model.
-
-    (Ding, Algorithm 5.) For an agent whose model is a function of its earlier broadcasts
-    and of one batch:
-
-    .. math:: \mu_s\sigma = \frac{2\alpha\varepsilon}{s} + \frac{\eta\sqrt p}{K}
-
-    for replacing a record. Given the uniforms of the rounding, two models at distance d are rounded
-    to grid points at distance at most :math:`d+\eta\sqrt p`.
-
-    Parameters
-    ----------
-    batches : Batches
-        Distribution of the batch size s.
-    records : int
-        Number of records of one agent.
-    step : float
-        :math:`\alpha\varepsilon`, factor of the gradient in a step.
-    resolution : float
-        :math:`\eta`, spacing of the quantisation grid.
-    dim : int
-        p, number of coordinates.
-    clip : float
-        K, l2 norm to which gradients are clipped.
-
-    Returns
-    -------
-    SampledNoise
-
-    Raises
-    ------
-    InvalidInput
-        With key ``batches.sizes`` if a batch may be empty: it has no mean.
-    """
-    for key, value in (("step", step), ("resolution", resolution)):
-        arguments.number(key, value, "a finite number >= 0", lambda v: 0 <= v < math.inf)
-    arguments.number("clip", clip, "a finite number above 0", lambda v: 0 < v < math.inf)
-    arguments.whole("dim", dim, 1)
-    _require_records(batches)
-    jump = resolution * math.sqrt(dim) / clip
-    losses = tuple(2.0 * step / s + jump for s in batches.sizes)
-    return SampledNoise(batches, records, losses, gaussian=False)
 
 
 # --- Renyi divergences ---------------------------------------------------------------------------

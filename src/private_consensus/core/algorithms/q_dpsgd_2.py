@@ -1,7 +1,7 @@
 """Q-DPSGD-2: quantised models, then discrete Gaussian noise (Ding, section 4.4.2, Algorithm 5)."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy as np
 from private_consensus.common.errors import require
 from private_consensus.privacy import Release
 from private_consensus.privacy.mechanisms import DiscreteMessage
-from private_consensus.privacy.subsampling import noisy_message
+from private_consensus.privacy.subsampling import Batches, SampledNoise, noisy_mean
 
 from ..parameters import CALIBRATION
 from .base import column
@@ -116,6 +116,26 @@ class QDPSGD2(QDPSGD1):
 ALGORITHM = QDPSGD2
 
 
+def noisy_message(
+    batches: Batches, records: int, *, step: float, resolution: float, dim: int, clip: float
+) -> SampledNoise:
+    r"""Return discrete Gaussian noise :math:`\sigma K` on the quantised model of an agent.
+
+    The model is a function of the agent's earlier broadcasts and of one batch. Given the uniforms
+    of the rounding, two models at distance d are rounded to grid points at distance at most
+    :math:`d+\eta\sqrt p`. For replacing a record,
+
+    .. math:: \mu_s\sigma = \frac{2\alpha\varepsilon}{s} + \frac{\eta\sqrt p}{K},
+
+    with ``step`` :math:`\alpha\varepsilon`, ``resolution`` :math:`\eta` of the grid, ``dim`` p and
+    ``clip`` K.
+    """
+    noise = noisy_mean(batches, records)
+    jump = resolution * math.sqrt(dim) / clip
+    losses = tuple(2.0 * step / s + jump for s in batches.sizes)
+    return replace(noise, losses=losses, gaussian=False)
+
+
 def reused_state_releases(
     sigma: float,
     horizon: int,
@@ -133,7 +153,7 @@ def reused_state_releases(
     gradients are evaluated at different points. Two clipped means differ by at most 2K. The models
     therefore differ by at most :math:`\Delta_t = 2\alpha\varepsilon K\,(1-c^t)/(1-c)`, and no
     amplification by sampling applies. ``keep`` is the largest c of any agent, above 1 for large
-    mixing steps. The other parameters are those of :func:`private_consensus.privacy.noisy_message`.
+    mixing steps. The other parameters are those of :func:`noisy_message`.
     One discrete Gaussian release covers all rounds.
     """
     require(0 <= keep < math.inf, "keep", keep, "a finite number of at least 0")
