@@ -59,21 +59,22 @@ def examples(*names: str) -> list[Example]:
     InvalidInput
         For an algorithm without an example: it is not private, or its module names no problem.
     """
-    return [_maker(name)(name) for name in names or example_names()]
+    return [_built(name) for name in names or example_names()]
 
 
-def _maker(name: str) -> Maker:
-    if name in _EXAMPLES:
-        return _EXAMPLES[name]
-    return _stated(name, _example_of(algorithms.module_of(name)))
+def _built(name: str) -> Example:
+    problem, budget, horizon, options = _EXAMPLES.get(name) or _stated(name)
+    built, algorithm = problem(), algorithms.load(name)(**options)
+    return Example(name, algorithm, built, complete(built.n_agents), budget, horizon)
 
 
 def _example_of(module: str) -> Any:
     return getattr(import_module(module), "EXAMPLE", None)
 
 
-def _stated(name: str, example: Any) -> Maker:
-    """Return the example that a module states in ``EXAMPLE``."""
+def _stated(name: str) -> Parts:
+    """Return the example that the module of an algorithm states in ``EXAMPLE``."""
+    example = _example_of(algorithms.module_of(name))
     stated = {"problem": example} if isinstance(example, str) else example
     if not isinstance(stated, Mapping) or stated.get("problem") not in PROBLEMS:
         expected = (
@@ -164,19 +165,15 @@ def complete(agents: int) -> Network:
     return networks.build(Streams(0, (0,)), "single" if agents == 1 else "complete", agents)
 
 
-Maker = Callable[[str], Example]
+Parts = tuple[Callable[[], Any], Budget, int, dict[str, Any]]
+"""Problem, budget, number of iterations and parameters of an example."""
 
 
-def _on(problem: Callable[[], Any], budget: Budget, horizon: int = HORIZON, **options) -> Maker:
-    def made(name: str) -> Example:
-        built = problem()
-        algorithm = algorithms.load(name)(**options)
-        return Example(name, algorithm, built, complete(built.n_agents), budget, horizon)
-
-    return made
+def _on(problem: Callable[[], Any], budget: Budget, horizon: int = HORIZON, **options) -> Parts:
+    return problem, budget, horizon, options
 
 
-def _trained(**options) -> Maker:
+def _trained(**options) -> Parts:
     trained: dict[str, Any] = {"B": 5, "K": 0.05, "sigma_rule": "accountant", **options}
     return _on(perceptron, APPROXIMATE, **trained)
 
@@ -192,7 +189,7 @@ PROBLEMS: dict[str, Callable[..., Any]] = {
 }
 """Small problems with synthetic data."""
 
-_EXAMPLES: dict[str, Maker] = {
+_EXAMPLES: dict[str, Parts] = {
     "gradient_descent": _on(
         mean_estimation, Budget(3.0, 1e-3), calibration="gaussian_dp", spending="whole"
     ),

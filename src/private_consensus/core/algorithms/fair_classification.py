@@ -12,10 +12,10 @@ from private_consensus.privacy import (
     extended_gaussian_scale,
 )
 from private_consensus.privacy.mechanisms import NoisyCoefficients
+from private_consensus.privacy.releases import NORMS
 
 from ..parameters import CALIBRATION, NonNegative, Positive
 from .families.functional_mechanism import (
-    NORMS,
     FunctionalMechanism,
     column_of_settings,
     paper_sensitivity,

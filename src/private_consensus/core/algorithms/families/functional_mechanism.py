@@ -13,8 +13,6 @@ from ...parameters import CALIBRATION, NonNegative
 from ...solvers import quadratics
 from ..base import Algorithm
 
-NORMS = {"laplace": "l1", "gaussian": "l2"}
-"""Norm of the sensitivity by distribution of the noise."""
 UNIT_DEVIATIONS = {"laplace": np.sqrt(2.0), "gaussian": 1.0}
 """Standard deviation of a unit draw of each noise."""
 
