@@ -127,9 +127,7 @@ def estimated(
         return _arrival_ratio(test, labels, values, x)
     contrasts = [_CONTRASTS[test.kind](test, points) for points in x]
     names = [f"{n}{label}" for c, label in zip(contrasts, labels, strict=True) for n in c.names]
-    is_step = np.array(
-        [k >= len(c.names) - c.steps for c in contrasts for k in range(len(c.names))]
-    )
+    is_step = np.concatenate([np.arange(-len(c.names), 0) >= -c.steps for c in contrasts])
     regions = np.array([c.region for c in contrasts for _ in c.names])
     regions[is_step, 1] += ROUNDING
     matrix = block_diag(*(contrast.matrix for contrast in contrasts))
