@@ -1,6 +1,6 @@
 """Scorecard of the claims: one row per claim. No total counts additions and other papers."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import lru_cache
 from operator import itemgetter
 
@@ -66,22 +66,15 @@ def scored(results: Results) -> list[dict[str, object]]:
     ]
 
 
-def table(claims: Iterable[Row]) -> pl.DataFrame:
-    """Return the scorecard as a table with the columns :data:`COLUMNS`."""
-    rows = [{key: row.get(key) for key in COLUMNS} for row in claims]
-    return pl.DataFrame(rows, infer_schema_length=None)
-
-
-def files(claims: Iterable[Row]) -> dict[str, str]:
+def files(claims: Sequence[Row]) -> dict[str, str]:
     """Return the scorecard as CSV and Markdown, by file name."""
-    claims = list(claims)
-    frame = table(claims) if claims else pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String))
+    rows = [[row.get(key) for key in COLUMNS] for row in claims]
+    frame = pl.DataFrame(rows, schema=COLUMNS, orient="row", infer_schema_length=None)
     return {"scorecard.csv": csv(frame), "scorecard.md": markdown(claims)}
 
 
-def markdown(claims: Iterable[Row]) -> str:
+def markdown(claims: Sequence[Row]) -> str:
     """Format the counts of verdicts and one row per claim as Markdown; additions stand apart."""
-    claims = list(claims)
     titles = ("claim", "verdict", "quotation", "setting", "statistic", "value", "interval",
               "claimed", "unadjusted verdict", "runs", "remark", "figure")  # fmt: skip
     by_paper = grouped([row for row in claims if not row["addition"]], itemgetter("paper"))

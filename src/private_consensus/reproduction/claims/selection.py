@@ -1,8 +1,7 @@
 """Select the measurements of a series as arrays with one row per point and one column per run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import product
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -10,24 +9,8 @@ import polars as pl
 from private_consensus.common.errors import InvalidInput, arguments, require
 from private_consensus.common.row_filters import selected
 
-from .schema import Series, Test
+from .schema import Series
 from .words import point_words
-
-CURVE = ("experiment", "algorithm", "variant")
-"""Columns that identify the rows of a curve."""
-
-Curves = Mapping[tuple[Any, ...], pl.DataFrame]
-
-
-def rows_for(tests: Sequence[Test], curves: Curves, none: pl.DataFrame) -> pl.DataFrame:
-    """Collect the rows of all series of some tests, each row once.
-
-    ``curves`` has the rows by (experiment, algorithm, variant), in the order of the results.
-    ``none`` is a table without rows, which is returned if no series has rows.
-    """
-    requested = [series for test in tests for series in test.all_series]
-    keys = dict.fromkeys((s.experiment, s.method, s.variant) for s in requested)
-    return pl.concat([none, *(curves[key] for key in keys if key in curves)])
 
 
 def rows_of(series: Series, frame: pl.DataFrame) -> pl.DataFrame:

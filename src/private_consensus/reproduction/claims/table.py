@@ -16,7 +16,6 @@ from .constant_models import no_better
 from .intervals import limits
 from .judging import NEVER, Element, Verdict, evaluate
 from .schema import PRIVATE, Claim
-from .selection import CURVE, rows_for
 from .statements import UNITS, without_sign
 from .words import (
     CONFIRMED,
@@ -83,18 +82,16 @@ def judge_all(
     DataFrame
         One row per claim and variant, with the columns of ``SCHEMA``.
     """
-    curves = runs.partition_by(*CURVE, as_dict=True, maintain_order=True)
-    none = runs.clear()
     rows = []
     for identity, claim in claims.items():
         for name, variant in claim.variants.items():
             is_primary = name == claim.primary_variant
             # Variants of another sentence have tests of their own.
             reason = "" if variant.claim else claim.untestable or claim.untested
-            tested_runs = rows_for(variant.tests, curves, none)
             tested = [series.experiment for test in variant.tests for series in test.all_series]
             experiments = list(dict.fromkeys(tested))
-            sources = privacy.filter(pl.col("experiment").is_in(experiments))["source"]
+            is_tested = pl.col("experiment").is_in(experiments)
+            tested_runs, sources = runs.filter(is_tested), privacy.filter(is_tested)["source"]
             verdict = evaluate(variant.tests, tested_runs, privacy, deterministic=deterministic)
             rows.append(
                 {
