@@ -54,9 +54,5 @@ def test_a_smaller_scale_audits_the_first_selected_settings():
     assert selected_settings(cell, entries) == settings[3:]
     assert selected_settings(cell, entries, 2) == settings[3:5]
     raw = yamls.read(ROOT / "config" / "audits.yaml")
-    audits = Audits(**raw)
-    assert audits.options_at("smoke")["max_count"] == raw["max_settings"]["smoke"]
-    expected = {"pairs": raw["pairs"]["paper"], "horizon": raw["horizon"], "max_count": None}
-    assert audits.options_at("paper") == expected
     with pytest.raises(InvalidInput, match=r"max_settings\.smoke"):
         validate(Audits, {**raw, "max_settings": {"smoke": 0}})

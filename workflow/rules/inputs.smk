@@ -42,12 +42,10 @@ def processes_of_cell(wildcards):
 
 def files_of_target(name):
     """Return the files of a figure, a table or a data set."""
-    data = f"results/{SCALE}/data/{name}.parquet"
-    if name in PLAN.figures:
-        kinds = [f"results/{SCALE}/figures/{name}.{kind}" for kind in FIGURE_KINDS]
-        return [data, *kinds]
-    if name in PLAN.tables:
-        kinds = [f"results/{SCALE}/tables/{name}.{kind}" for kind in TABLE_KINDS]
-        return [data, *kinds]
-    used = [p.name for p in PREPARATIONS.values() if p.dataset == name]
-    return expand(f"results/{SCALE}/cards/{{name}}.json", name=used)
+    if name in DATA_SETS:
+        used = [p.name for p in PREPARATIONS.values() if p.dataset == name]
+        return expand(f"results/{SCALE}/cards/{{name}}.json", name=used)
+    is_figure = name in PLAN.figures
+    folder, kinds = ("figures", FIGURE_KINDS) if is_figure else ("tables", TABLE_KINDS)
+    files = [f"results/{SCALE}/{folder}/{name}.{kind}" for kind in kinds]
+    return [f"results/{SCALE}/data/{name}.parquet", *files]

@@ -7,6 +7,18 @@ PREPARATIONS_USED = PLAN.preparations_in_use()
 COMPARISON = sorted(
     map(str, Path("results", SCALE, "comparison").glob("*.parquet"))
 ) or sorted(map(str, (HOME / "results/reference/comparison").glob("*.parquet")))
+# Results that the report shows and that are published.
+RESULTS = dict(
+    plan=f"results/{SCALE}/plan.json",
+    numbers=expand(f"results/{SCALE}/data/{{figure}}.parquet", figure=PLAN.figures),
+    svg=expand(f"results/{SCALE}/figures/{{figure}}.svg", figure=PLAN.figures),
+    tables=expand(f"results/{SCALE}/data/{{table}}.parquet", table=PLAN.tables),
+    claims=f"results/{SCALE}/claims.parquet",
+    privacy=f"results/{SCALE}/privacy.parquet",
+    statements=f"results/{SCALE}/statements.parquet",
+    compared=COMPARISON,
+    cards=expand(f"results/{SCALE}/cards/{{name}}.json", name=PREPARATIONS_USED),
+)
 
 
 # The plan is a file and not a parameter, because Snakemake records the parameters of a job for each output file.
@@ -32,31 +44,18 @@ rule write_plan:
 # Only a few of the hundreds of pages are outputs, because Snakemake hashes all inputs for each output.
 rule write_report:
     input:
-        plan="results/{scale}/plan.json",
-        numbers=expand("results/{{scale}}/data/{figure}.parquet", figure=PLAN.figures),
-        svg=expand("results/{{scale}}/figures/{figure}.svg", figure=PLAN.figures),
-        others=expand(
-            "results/{{scale}}/figures/{figure}.{kind}",
-            figure=PLAN.figures,
-            kind=[kind for kind in FIGURE_KINDS if kind != "svg"],
-        ),
-        tables=expand("results/{{scale}}/data/{table}.parquet", table=PLAN.tables),
-        files=expand(
-            "results/{{scale}}/tables/{table}.{kind}",
-            table=PLAN.tables,
-            kind=TABLE_KINDS,
-        ),
-        claims="results/{scale}/claims.parquet",
-        privacy="results/{scale}/privacy.parquet",
+        **RESULTS,
+        files=[
+            file
+            for name in (*PLAN.figures, *PLAN.tables)
+            for file in files_of_target(name)
+        ],
         audit=expand("results/{{scale}}/audit/{kind}.parquet", kind=AUDIT_KINDS),
-        statements="results/{scale}/statements.parquet",
-        compared=COMPARISON,
         drawings=expand(
             "results/{{scale}}/audit/{name}.{kind}",
             name=["repairs", "observers"],
             kind=FIGURE_KINDS,
         ),
-        cards=expand("results/{{scale}}/cards/{name}.json", name=PREPARATIONS_USED),
     output:
         page="results/{scale}/report/index.html",
         checksums=f"results/{{scale}}/report/{pages.CHECKSUMS}",
@@ -79,15 +78,7 @@ rule write_report:
 rule publish:
     input:
         f"results/{SCALE}/report/index.html",
-        plan=f"results/{SCALE}/plan.json",
-        claims=f"results/{SCALE}/claims.parquet",
-        privacy=f"results/{SCALE}/privacy.parquet",
-        statements=f"results/{SCALE}/statements.parquet",
-        numbers=expand(f"results/{SCALE}/data/{{figure}}.parquet", figure=PLAN.figures),
-        svg=expand(f"results/{SCALE}/figures/{{figure}}.svg", figure=PLAN.figures),
-        tables=expand(f"results/{SCALE}/data/{{table}}.parquet", table=PLAN.tables),
-        compared=COMPARISON,
-        cards=expand(f"results/{SCALE}/cards/{{name}}.json", name=PREPARATIONS_USED),
+        **RESULTS,
     log:
         f"results/{SCALE}/logs/publish.log",
     localrule: True

@@ -4,16 +4,8 @@
 # All results of the papers in the configuration, without the report: the target of a study.
 rule study:
     input:
-        figures=expand(
-            f"results/{SCALE}/figures/{{figure}}.{{kind}}",
-            figure=PLAN.figures,
-            kind=FIGURE_KINDS,
-        ),
-        tables=expand(
-            f"results/{SCALE}/tables/{{table}}.{{kind}}",
-            table=PLAN.tables,
-            kind=TABLE_KINDS,
-        ),
+        figures=[file for name in PLAN.figures for file in files_of_target(name)[1:]],
+        tables=[file for name in PLAN.tables for file in files_of_target(name)[1:]],
         claims=expand(f"results/{SCALE}/claims/{{paper}}.parquet", paper=JUDGED),
         privacy=cell_files("privacy", PLAN.cells(), SCALE),
         audits=expand(

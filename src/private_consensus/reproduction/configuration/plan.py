@@ -174,7 +174,9 @@ class Plan:
         """Return the cells, entries and options of the audits of an experiment as plain JSON."""
         entries = [entry for entry in self.audits.settings if entry.experiment == experiment]
         return {
-            **self.audits.options_at(self.config.scale),
+            "pairs": self.audits.pairs[self.config.scale],
+            "horizon": self.audits.horizon,
+            "max_count": self.audits.max_settings.get(self.config.scale),
             "entries": [entry.model_dump(exclude_defaults=True) for entry in entries],
             "cells": [self.cell(experiment, name) for name in self.audited()[experiment]],
         }

@@ -698,13 +698,6 @@ class Audits(Strict):
     settings: list[AuditedCell]
     """Settings of experiments that are audited; those of other papers have no effect."""
 
-    def options_at(self, scale: str) -> dict[str, Any]:
-        """Return pairs, iterations and largest number of settings at a scale."""
-        return {
-            "pairs": self.pairs[scale], "horizon": self.horizon,
-            "max_count": self.max_settings.get(scale),
-        }  # fmt: skip
-
 
 class Config(Strict):
     """``config/config.yaml``; ``config/smoke.yaml`` changes the scale."""
