@@ -69,7 +69,7 @@ class Guarded:
         )
 
 
-MODULES = ("backpropagation", "logistic", "messages", "rounds", "rows", "two_point")
+MODULES = ("backpropagation", "logistic", "messages", "rounds", "rows", "two_point", "vectors")
 
 
 @pytest.mark.parametrize("entry", kernels.ENTRIES, ids=lambda entry: entry.__name__)

@@ -86,19 +86,9 @@ def limited_threads(count: int) -> Generator[None]:
 
 
 def threads() -> int:
-    """Return the number of threads to use.
-
-    It is the limit of :func:`limited_threads`, else ``PRIVATE_CONSENSUS_THREADS``, else the number
-    of processors that this process may use.
-    """
-    if _LIMIT.get():
-        return _LIMIT.get()
-    variable = os.environ.get("PRIVATE_CONSENSUS_THREADS", "")
-    if variable.isdigit() and int(variable) > 0:
-        return int(variable)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    """Return the limit of :func:`limited_threads`, or the number of available processors."""
+    available = getattr(os, "sched_getaffinity", None)  # not on macOS
+    return _LIMIT.get() or (len(available(0)) if available else os.cpu_count() or 1)
 
 
 def share_out(task: Callable[[int, int], Any], items: int) -> None:

@@ -22,15 +22,16 @@ sum over the records takes a fifth of the time of NumPy.
 
 import math
 from collections import namedtuple
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .compiling import compiled, inlined, uncounted
+from .normals import polynomial
 from .vectors import (
     DOUBLE_LANES,
-    aligned,
+    allocate,
     doubles,
     everywhere,
     load,
@@ -71,13 +72,6 @@ _PER_LN2, _PER_LN2_REST, _ABOUT_PER_LN2 = 1.4426950408889634, 2.0355273740931033
 _ROUND, _MANTISSA = 6755399441055744.0, np.int64(52)
 
 
-def _polynomial(series: Callable, degree: int, low: float, high: float) -> tuple[float, ...]:
-    """Interpolate a series at Chebyshev points, which is close to the best approximation."""
-    points = low + (high - low) * (1 - np.cos(np.pi * (np.arange(400) + 0.5) / 400)) / 2
-    fit = np.polynomial.Chebyshev.fit(points, series(points), degree, domain=[low, high])
-    return tuple(fit.convert(kind=np.polynomial.Polynomial).coef)
-
-
 def _power(f: np.ndarray) -> np.ndarray:
     r"""Compute :math:`(2^f - 1 - f\ln 2)/f^2` by its series, to fit a polynomial."""
     terms = (math.log(2) ** (k + 2) / math.factorial(k + 2) * f**k for k in range(20))
@@ -89,8 +83,8 @@ def _logarithm(z: np.ndarray) -> np.ndarray:
     return sum((2.0 / (2 * k + 3) * z**k for k in range(20)), start=np.zeros_like(z))
 
 
-_E2, _E3, _E4, _E5, _E6, _E7, _E8, _E9, _E10, _E11 = _polynomial(_power, 9, -0.5, 0.5)
-_L0, _L1, _L2, _L3, _L4, _L5, _L6, _L7, _L8, _L9 = _polynomial(_logarithm, 9, 0.0, 1 / 9)
+_E2, _E3, _E4, _E5, _E6, _E7, _E8, _E9, _E10, _E11 = polynomial(_power, 9, -0.5, 0.5)
+_L0, _L1, _L2, _L3, _L4, _L5, _L6, _L7, _L8, _L9 = polynomial(_logarithm, 9, 0.0, 1 / 9)
 
 
 class Patterns(NamedTuple):
@@ -138,16 +132,16 @@ class SpectralForm(NamedTuple):
 
 
 SCRATCH = {
-    "d": "x x_before gradient gradient_before step linear direction rotated",
-    "Md": "changes gradient_changes",
-    "M": "inverse_products weights",
-    "": "curvature length slope slope_after product squared_norm accepted has_step model_weight "
+    "dL": "x x_before gradient gradient_before step linear direction rotated",
+    "MdL": "changes gradient_changes",
+    "ML": "inverse_products weights",
+    "L": "curvature length slope slope_after product squared_norm accepted has_step model_weight "
     "bound sigmas squares",
-    "P": "products sums",
-    "B": "margins",
+    "PL": "products sums",
+    "BL": "margins",
 }
-"""Names of the scratch arrays by the axes before that of the lanes: coordinates d, steps in the
-memory M, patterns P, and rows of a block B.
+"""Names of the scratch arrays by their axes: lanes L, coordinates d, steps in the memory M,
+patterns P, and rows of a block B.
 
 The values ``before`` are those at the beginning of the step. The memory has the changes of point
 and gradient of each step, and the inverse of their inner product, or 0 for an unused entry. The
@@ -163,14 +157,10 @@ _MinimiserScratch = namedtuple("_MinimiserScratch", " ".join(SCRATCH.values()))
 _LossScratch = namedtuple("_LossScratch", "x products margins product bound")
 
 
-def _scratch(kind: Any, records: SignedRecords, dim: int) -> tuple[np.ndarray, ...]:
-    lengths = {"d": dim, "M": MEMORY, "P": len(records.patterns.begin) - 1, "B": BLOCK_ROWS}
-    sizes = {
-        name: LANES * math.prod(lengths[axis] for axis in axes)
-        for axes, names in SCRATCH.items()
-        for name in names.split()
-    }
-    return kind(*(aligned(sizes[name], float) for name in kind._fields))
+def _scratch(kind: Any, records: SignedRecords, dim: int) -> Any:
+    patterns = len(records.patterns.begin) - 1
+    lengths = {"L": LANES, "d": dim, "M": MEMORY, "P": patterns, "B": BLOCK_ROWS}
+    return allocate(kind, SCRATCH, lengths, lambda _: np.float64)
 
 
 def records(signed: np.ndarray) -> SignedRecords:
@@ -279,8 +269,8 @@ def minimise(
     gradient_counts = np.zeros(len(start), np.int64)
     # A read-only array is another type, which would trigger a recompilation.
     arguments = (np.require(a, float, "CW") for a in (curvature, linear, start, tolerance))
-    scratch = _scratch(_MinimiserScratch, records, start.shape[1])
-    _minimise(records, model, float(weight), *arguments, minimisers, gradient_counts, scratch)
+    arrays = _scratch(_MinimiserScratch, records, start.shape[1])
+    _minimise(records, model, float(weight), *arguments, minimisers, gradient_counts, arrays)
     return minimisers, gradient_counts
 
 

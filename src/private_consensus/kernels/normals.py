@@ -30,24 +30,24 @@ _EIGHT, _TO_UNIT = np.uint32(8), np.float32(2.0**-24)
 _HALF_TURN = np.float32(np.pi * 2.0**-32)
 
 
-def _even_polynomial(function, degree: int, end: float) -> tuple[np.float32, ...]:
-    """Fit the coefficients of an even polynomial on [-end, end] by least squares."""
-    square = (0.5 - 0.5 * np.cos(np.pi * (np.arange(400) + 0.5) / 400)) * end**2
-    fit = np.polynomial.Chebyshev.fit(square, function(np.sqrt(square)), degree, domain=[0, end**2])
-    return tuple(np.float32(c) for c in fit.convert(kind=np.polynomial.Polynomial).coef)
+def polynomial(function, degree: int, low: float, high: float) -> tuple[float, ...]:
+    """Interpolate a function at Chebyshev points, which is close to the best approximation."""
+    points = low + (high - low) * (1 - np.cos(np.pi * (np.arange(400) + 0.5) / 400)) / 2
+    fit = np.polynomial.Chebyshev.fit(points, function(points), degree, domain=[low, high])
+    return tuple(fit.convert(kind=np.polynomial.Polynomial).coef)
 
 
-def _logarithm_polynomial(degree: int) -> tuple[np.float32, ...]:
-    """Fit (ln(1+f) - f) / f^2 for f from sqrt(1/2) - 1 to sqrt(2) - 1."""
-    low, high = np.sqrt(0.5) - 1.0, np.sqrt(2.0) - 1.0
-    f = low + (high - low) * (0.5 - 0.5 * np.cos(np.pi * (np.arange(400) + 0.5) / 400))
-    fit = np.polynomial.Chebyshev.fit(f, (np.log1p(f) - f) / f**2, degree, domain=[low, high])
-    return tuple(np.float32(c) for c in fit.convert(kind=np.polynomial.Polynomial).coef)
-
-
-_S0, _S1, _S2, _S3, _S4 = _even_polynomial(lambda x: np.sinc(x / np.pi), 4, np.pi / 2)
-_C0, _C1, _C2, _C3, _C4, _C5 = _even_polynomial(np.cos, 5, np.pi / 2)
-_L0, _L1, _L2, _L3, _L4, _L5, _L6, _L7 = _logarithm_polynomial(7)
+# Sine and cosine of x up to pi / 2 as functions of x^2, and the logarithm of 1 + f near f = 0.
+_SQUARE, _LOW, _HIGH = (np.pi / 2) ** 2, np.sqrt(0.5) - 1.0, np.sqrt(2.0) - 1.0
+_S0, _S1, _S2, _S3, _S4 = map(
+    np.float32, polynomial(lambda z: np.sinc(np.sqrt(z) / np.pi), 4, 0.0, _SQUARE)
+)
+_C0, _C1, _C2, _C3, _C4, _C5 = map(
+    np.float32, polynomial(lambda z: np.cos(np.sqrt(z)), 5, 0.0, _SQUARE)
+)
+_L0, _L1, _L2, _L3, _L4, _L5, _L6, _L7 = map(
+    np.float32, polynomial(lambda f: (np.log1p(f) - f) / f**2, 7, _LOW, _HIGH)
+)
 
 
 # --- Compiled -------------------------------------------------------------------------------------

@@ -28,7 +28,6 @@ directions in vectors of float32 and b in float64. :func:`solve_reference` compu
 above in NumPy and float64, and takes 25 times as long.
 """
 
-import math
 from collections import namedtuple
 
 import numpy as np
@@ -37,7 +36,7 @@ from .compiling import compiled, inlined, share_out, uncounted
 from .normals import fill_normals, normals
 from .vectors import (
     LANES,
-    aligned,
+    allocate,
     everywhere,
     largest_of,
     load,
@@ -140,50 +139,43 @@ def counter_offsets(dim: int, samples: int) -> np.ndarray:
 
 
 SCRATCH = {
-    "G": "pP",
-    "used": "J",  # 1; 0 for padding directions
-    "n": "J",  # of one coordinate
-    "m": "PJ",  # 0 for padding directions
-    "sizes": "PJ",  # |m|
-    "signs": "PJ",  # sign of m
-    "scaled": "PJ",  # 2 n u/v with the sign of m, and |m|
-    "middle": "PJ",  # u n + v m / 2
-    "rows": "JP",  # m
-    "middle_products": "J",  # m' middle
-    "curved_products": "J",  # m' G middle
-    "above": "P",  # for larger b/v, all directions are on its side of the kink
-    "below": "P",  # the same for smaller b/v
-    "moments": "PP",  # sum of m m'
-    "linear_sum": "P",  # sum of m m' middle
-    "curved_sum": "P",  # sum of m m' G middle
-    "b": "pS",  # in float64
-    "single": "pS",  # b in float32
-    # For the settings in one vector:
-    "slope": "pL",
-    "side": "pL",  # 1 or -1; 0 if directions are on both sides
-    "is_mixed": "p",  # 1 if any setting has directions on both sides, else 0
-    "mixed_offsets": "p",  # offsets of coordinates that have them in any setting; integers
-    "shift": "pL",  # 2 b/v of these coordinates
-    "weight": "pL",  # penalty of these coordinates if the side is 0, else 0
-    "quotient": "JL",  # sum over these coordinates
-    "total": "L",  # sum over the directions
+    "pP": "G",
+    "J": "used n middle_products curved_products",
+    "PJ": "m sizes signs scaled middle",
+    "JP": "rows",
+    "P": "above below linear_sum curved_sum",
+    "PP": "moments",
+    "pS": "b single",
+    "pL": "slope side shift weight",
+    "p": "is_mixed mixed_offsets",
+    "JL": "quotient",
+    "L": "total",
 }
-"""Flat scratch arrays of a thread, and their axes: coordinates p, settings S, and, padded to whole
-vectors, coordinates P, directions J and the settings L of one vector."""
+r"""Names of the scratch arrays of a thread by their axes: coordinates p, settings S, and, padded to
+whole vectors, coordinates P, directions J and the settings L of one vector.
 
-_TwoPointScratch = namedtuple("_TwoPointScratch", SCRATCH)
+Of the directions: ``used`` is 0 for padding, ``sizes`` and ``signs`` are those of m, ``rows`` the
+transpose of m, ``scaled`` is :math:`2nu/v` times the sign, plus the size, and ``middle`` is
+:math:`un + vm/2`. Its products with m and with :math:`Gm` are ``middle_products`` and
+``curved_products``; ``linear_sum`` and ``curved_sum`` are the sums of m times these, and
+``moments`` is the sum of :math:`mm^T`. All directions are on one side of the kink for :math:`b/v`
+greater than ``above`` or less than ``below``.
+
+Of the settings: ``b`` in float64 and ``single`` in float32; ``side`` is 1 or -1, or 0 if directions
+are on both sides. ``is_mixed`` is 1 for a coordinate with side 0 in any setting, and such
+coordinates have ``mixed_offsets``, the ``shift`` :math:`2b/v`, and as ``weight`` the penalty if the
+side is 0. ``quotient`` is a sum over these coordinates, ``total`` over the directions."""
+
+_TwoPointScratch = namedtuple("_TwoPointScratch", " ".join(SCRATCH.values()))
 
 
 def _scratch(settings: int, dim: int, samples: int) -> _TwoPointScratch:
     lengths = {"p": dim, "S": settings, "P": _round_up(dim, LANES), "L": LANES}
     lengths["J"] = _round_up(samples, 2 * LANES)
     types = {"b": np.float64, "mixed_offsets": np.int64}
-    arrays = {
-        name: aligned(math.prod(lengths[axis] for axis in axes), types.get(name, np.float32))
-        for name, axes in SCRATCH.items()
-    }
-    arrays["used"][:samples] = 1.0
-    return _TwoPointScratch(**arrays)
+    arrays = allocate(_TwoPointScratch, SCRATCH, lengths, lambda name: types.get(name, np.float32))
+    arrays.used[:samples] = 1.0
+    return arrays
 
 
 def _round_up(number: int, multiple: int) -> int:
@@ -193,13 +185,13 @@ def _round_up(number: int, multiple: int) -> int:
 @compiled
 def _solve_runs(
     begin, end, gram, curvature, linear, penalty, step, used, keys, first, loops, dim, samples, u1,
-    out, scratch,
+    out, s,
 ):  # fmt: skip
     settings, agents = out.shape[3], out.shape[1]
-    b, single = scratch.b, scratch.single
+    b, single = s.b, s.single
     for run in range(begin, end):
         for agent in range(agents):
-            scratch.G[:] = gram[run if len(gram) > 1 else 0, agent].copy().ravel()
+            s.G[:] = gram[run if len(gram) > 1 else 0, agent].copy().ravel()
             q, h, length = linear[run, agent].ravel(), curvature[run, agent], step[run, agent]
             b[:] = 0.0
             single[:] = 0.0
@@ -207,199 +199,196 @@ def _solve_runs(
                 inverse = np.float32((dim * t) * (dim * t)) / u1
                 counter = np.uint32(first + agent * loops + t - 1)
                 _sample_directions(
-                    scratch, keys[run, 0], keys[run, 1], counter, u1 / np.float32(t), inverse, dim
+                    s, keys[run, 0], keys[run, 1], counter, u1 / np.float32(t), inverse, dim
                 )
-                _transpose_directions(scratch, dim)
-                _sum_over_directions(scratch, samples, dim)
+                _transpose_directions(s, dim)
+                _sum_over_directions(s, samples, dim)
                 step_factor = 1.0 / (samples * np.sqrt(t))
                 for l in range(0, settings, LANES):
                     # Arrays are arguments of their own, since numba counts references in tuples.
-                    kinks = _slopes(scratch, q, h, penalty, used, l, inverse, dim)
+                    kinks = _slopes(s, q, h, penalty, used, l, inverse, dim)
                     if kinks:
-                        _quotients(scratch, penalty, l, samples, dim, inverse)
-                    _descend(scratch, h, length, l, step_factor, samples, dim, kinks)
+                        _quotients(s, penalty, l, samples, dim, inverse)
+                    _descend(s, h, length, l, step_factor, samples, dim, kinks)
             for i in range(dim):
                 out[run, agent, i, :] = b[i * settings : (i + 1) * settings]
 
 
 @inlined
-def _sample_directions(scratch, k0, k1, counter, u, inverse, dim):
+def _sample_directions(s, k0, k1, counter, u, inverse, dim):
     """Sample directions, and compute the terms of the quotient that depend on them only."""
-    lanes = scratch.middle_products.size
+    lanes = s.middle_products.size
     half, scale = _HALF / inverse, u * inverse
     one, zero = everywhere(_ONE), everywhere(_ZERO)
-    scratch.middle_products[:] = _ZERO
+    s.middle_products[:] = _ZERO
     for i in range(dim):
         begin = i * lanes
-        m_row = scratch.m[begin : begin + lanes]
-        fill_normals(k0, k1, counter, np.uint32(np.uint32(i) << _DIRECTION_BITS), scratch.n, m_row)
+        m_row = s.m[begin : begin + lanes]
+        fill_normals(k0, k1, counter, np.uint32(np.uint32(i) << _DIRECTION_BITS), s.n, m_row)
         for j in range(0, lanes, LANES):
             at = begin + j
-            n, m = load(scratch.n, j), load(scratch.m, at) * load(scratch.used, j)
+            n, m = load(s.n, j), load(s.m, at) * load(s.used, j)
             sign = where_greater(zero, m, -one, one)
             middle, scaled, size = n * u + m * half, n * scale, m * sign
-            store(scratch.middle_products, j, load(scratch.middle_products, j) + m * middle)
-            store(scratch.middle, at, middle)
-            store(scratch.m, at, m)
-            store(scratch.sizes, at, size)
-            store(scratch.signs, at, sign)
-            store(scratch.scaled, at, (scaled + scaled) * sign + size)
+            store(s.middle_products, j, load(s.middle_products, j) + m * middle)
+            store(s.middle, at, middle)
+            store(s.m, at, m)
+            store(s.sizes, at, size)
+            store(s.signs, at, sign)
+            store(s.scaled, at, (scaled + scaled) * sign + size)
             above, below = largest_of(size - scaled), -largest_of(size + scaled)
             if j > 0:
-                above, below = max(above, scratch.above[i]), min(below, scratch.below[i])
-            scratch.above[i], scratch.below[i] = above, below
+                above, below = max(above, s.above[i]), min(below, s.below[i])
+            s.above[i], s.below[i] = above, below
 
 
 @inlined
-def _transpose_directions(scratch, dim):
+def _transpose_directions(s, dim):
     """Transpose the directions, so that sums over directions are sums of vectors."""
-    lanes, columns = scratch.middle_products.size, scratch.linear_sum.size
+    lanes, columns = s.middle_products.size, s.linear_sum.size
     for j in range(lanes):
         for i in range(dim):
-            scratch.rows[j * columns + i] = scratch.m[i * lanes + j]
+            s.rows[j * columns + i] = s.m[i * lanes + j]
 
 
 @inlined
-def _sum_over_directions(scratch, samples, dim):
-    columns = scratch.linear_sum.size
-    _sum_curved_products(scratch, dim)
+def _sum_over_directions(s, samples, dim):
+    columns = s.linear_sum.size
+    _sum_curved_products(s, dim)
     for c in range(0, columns, LANES):
         for k in range(dim):
-            _second_moments(scratch, k, c, samples)
-        store(scratch.linear_sum, c, _sum_of_rows(scratch, scratch.middle_products, c, samples))
-        store(scratch.curved_sum, c, _sum_of_rows(scratch, scratch.curved_products, c, samples))
+            _second_moments(s, k, c, samples)
+        store(s.linear_sum, c, _sum_of_rows(s, s.middle_products, c, samples))
+        store(s.curved_sum, c, _sum_of_rows(s, s.curved_products, c, samples))
 
 
 @inlined
-def _second_moments(scratch, k, c, samples):
+def _second_moments(s, k, c, samples):
     """Compute a row of the sum of ``m m'`` as two sums with fewer dependent steps."""
-    lanes, columns = scratch.middle_products.size, scratch.linear_sum.size
+    lanes, columns = s.middle_products.size, s.linear_sum.size
     even = odd = everywhere(_ZERO)
     for j in range(0, samples, 2):
         at = k * lanes + j
-        even = even + load(scratch.rows, j * columns + c) * load_everywhere(scratch.m, at)
-        odd = odd + load(scratch.rows, (j + 1) * columns + c) * load_everywhere(scratch.m, at + 1)
-    store(scratch.moments, k * columns + c, even + odd)
+        even = even + load(s.rows, j * columns + c) * load_everywhere(s.m, at)
+        odd = odd + load(s.rows, (j + 1) * columns + c) * load_everywhere(s.m, at + 1)
+    store(s.moments, k * columns + c, even + odd)
 
 
 @inlined
-def _sum_of_rows(scratch, weights, c, samples):
+def _sum_of_rows(s, weights, c, samples):
     """Compute the sum over the directions of m times a weight."""
-    columns = scratch.linear_sum.size
+    columns = s.linear_sum.size
     first, second = everywhere(_ZERO), everywhere(_ZERO)
     third, fourth = everywhere(_ZERO), everywhere(_ZERO)
     for j in range(0, samples, 4):
         row = j * columns + c
-        first = first + load(scratch.rows, row) * load_everywhere(weights, j)
+        first = first + load(s.rows, row) * load_everywhere(weights, j)
         row += columns
-        second = second + load(scratch.rows, row) * load_everywhere(weights, j + 1)
+        second = second + load(s.rows, row) * load_everywhere(weights, j + 1)
         row += columns
-        third = third + load(scratch.rows, row) * load_everywhere(weights, j + 2)
+        third = third + load(s.rows, row) * load_everywhere(weights, j + 2)
         row += columns
-        fourth = fourth + load(scratch.rows, row) * load_everywhere(weights, j + 3)
+        fourth = fourth + load(s.rows, row) * load_everywhere(weights, j + 3)
     return (first + second) + (third + fourth)
 
 
 @inlined
-def _sum_curved_products(scratch, dim):
+def _sum_curved_products(s, dim):
     """Compute ``m' G middle`` for each direction."""
-    lanes, columns = scratch.middle_products.size, scratch.linear_sum.size
+    lanes, columns = s.middle_products.size, s.linear_sum.size
     for j in range(0, lanes, LANES):
         value = everywhere(_ZERO)
         for i in range(dim):
             image = everywhere(_ZERO)
             for k in range(dim):
-                image = image + load(scratch.middle, k * lanes + j) * scratch.G[i * columns + k]
-            value = value + load(scratch.m, i * lanes + j) * image
-        store(scratch.curved_products, j, value)
+                image = image + load(s.middle, k * lanes + j) * s.G[i * columns + k]
+            value = value + load(s.m, i * lanes + j) * image
+        store(s.curved_products, j, value)
 
 
 @inlined
-def _slopes(scratch, q, h, penalty, used, l, inverse, dim):
+def _slopes(s, q, h, penalty, used, l, inverse, dim):
     """Compute the gradient at b of the quadratic part and of the penalty away from kinks.
 
     Return True if any setting has directions on both sides of a kink.
     """
-    settings, columns = penalty.size, scratch.linear_sum.size
+    settings, columns = penalty.size, s.linear_sum.size
     curvature, weight, kinks = load(h, l), load(penalty, l), False
     for i in range(dim):
         slope = load(q, i * settings + l)
         for k in range(dim):
-            single = load(scratch.single, k * settings + l)
-            slope = slope + single * load_everywhere(scratch.G, k * columns + i)
-        side = _side(scratch, slope, i, i * settings + l, curvature, weight, inverse)
+            single = load(s.single, k * settings + l)
+            slope = slope + single * load_everywhere(s.G, k * columns + i)
+        side = _side(s, slope, i, i * settings + l, curvature, weight, inverse)
         is_mixed = largest_of((everywhere(_ONE) - side * side) * load(used, l))
-        scratch.is_mixed[i] = is_mixed
+        s.is_mixed[i] = is_mixed
         kinks = kinks or is_mixed > _ZERO
     return kinks
 
 
 @inlined
-def _side(scratch, slope, i, at, curvature, penalty, inverse):
+def _side(s, slope, i, at, curvature, penalty, inverse):
     """Store the slope of a coordinate; return its side, or 0 if directions are on both sides."""
-    single, unit, none = load(scratch.single, at), everywhere(_ONE), everywhere(_ZERO)
+    single, unit, none = load(s.single, at), everywhere(_ONE), everywhere(_ZERO)
     shift = single * inverse
-    side = where_greater(shift, load_everywhere(scratch.above, i), unit, none)
-    side = where_greater(load_everywhere(scratch.below, i), shift, -unit, side)
-    store(scratch.slope, i * LANES, slope + single * curvature + side * penalty)
-    store(scratch.side, i * LANES, side)
+    side = where_greater(shift, load_everywhere(s.above, i), unit, none)
+    side = where_greater(load_everywhere(s.below, i), shift, -unit, side)
+    store(s.slope, i * LANES, slope + single * curvature + side * penalty)
+    store(s.side, i * LANES, side)
     return side
 
 
 @inlined
-def _quotients(scratch, penalty, l, samples, dim, inverse):
+def _quotients(s, penalty, l, samples, dim, inverse):
     r"""Compute the quotients of the penalty in coordinates with directions on both sides.
 
     With s the sign of m, :math:`|x+m|-|x| = \min\{\max\{2sx + |m|, -|m|\}, |m|\}`.
     """
-    lanes, settings, count = scratch.middle_products.size, penalty.size, 0
+    lanes, settings, count = s.middle_products.size, penalty.size, 0
     for i in range(dim):
-        if scratch.is_mixed[i] > _ZERO:
-            side, weight = load(scratch.side, i * LANES), load(penalty, l)
-            store(scratch.weight, count * LANES, weight - side * side * weight)
-            shift = load(scratch.single, i * settings + l) * (inverse + inverse)
-            store(scratch.shift, count * LANES, shift)
-            scratch.mixed_offsets[count] = i * lanes
+        if s.is_mixed[i] > _ZERO:
+            side, weight = load(s.side, i * LANES), load(penalty, l)
+            store(s.weight, count * LANES, weight - side * side * weight)
+            shift = load(s.single, i * settings + l) * (inverse + inverse)
+            store(s.shift, count * LANES, shift)
+            s.mixed_offsets[count] = i * lanes
             count += 1
-    for j in range(0, samples, 2):
-        first, second = everywhere(_ZERO), everywhere(_ZERO)
+    for j in range(samples):
+        value = everywhere(_ZERO)
         for k in range(count):
-            at = scratch.mixed_offsets[k] + j
-            shift, weight = load(scratch.shift, k * LANES), load(scratch.weight, k * LANES)
-            first = first + _difference(scratch, shift, at) * weight
-            second = second + _difference(scratch, shift, at + 1) * weight
-        store(scratch.quotient, j * LANES, first)
-        store(scratch.quotient, (j + 1) * LANES, second)
+            shift, at = load(s.shift, k * LANES), s.mixed_offsets[k] + j
+            value = value + _difference(s, shift, at) * load(s.weight, k * LANES)
+        store(s.quotient, j * LANES, value)
 
 
 @inlined
-def _difference(scratch, shift, at):
-    size = load_everywhere(scratch.sizes, at)
-    x = load_everywhere(scratch.scaled, at) + shift * load_everywhere(scratch.signs, at)
+def _difference(s, shift, at):
+    size = load_everywhere(s.sizes, at)
+    x = load_everywhere(s.scaled, at) + shift * load_everywhere(s.signs, at)
     return minimum(maximum(x, -size), size)
 
 
 @inlined
-def _descend(scratch, h, length, l, step_factor, samples, dim, kinks):
+def _descend(s, h, length, l, step_factor, samples, dim, kinks):
     """Subtract the step times the sum over the directions of the quotient times m from b."""
-    lanes, columns, settings = scratch.middle_products.size, scratch.linear_sum.size, h.size
+    lanes, columns, settings = s.middle_products.size, s.linear_sum.size, h.size
     curvature = load(h, l)
     for i in range(dim):
         # Terms of the quotient that depend on the directions only.
-        linear_sum = load_everywhere(scratch.linear_sum, i)
-        total = curvature * linear_sum + load_everywhere(scratch.curved_sum, i)
+        linear_sum = load_everywhere(s.linear_sum, i)
+        total = curvature * linear_sum + load_everywhere(s.curved_sum, i)
         for k in range(dim):
-            moment = load_everywhere(scratch.moments, k * columns + i)
-            total = total + load(scratch.slope, k * LANES) * moment
+            moment = load_everywhere(s.moments, k * columns + i)
+            total = total + load(s.slope, k * LANES) * moment
         if kinks:
             for j in range(samples):
-                m = load_everywhere(scratch.m, i * lanes + j)
-                total = total + load(scratch.quotient, j * LANES) * m
-        store(scratch.total, 0, total)
+                m = load_everywhere(s.m, i * lanes + j)
+                total = total + load(s.quotient, j * LANES) * m
+        store(s.total, 0, total)
         begin = i * settings + l
         end = begin + LANES
-        b, single = scratch.b[begin:end], scratch.single[begin:end]
-        _step(b, single, scratch.total, length[l : l + LANES], step_factor)
+        b, single = s.b[begin:end], s.single[begin:end]
+        _step(b, single, s.total, length[l : l + LANES], step_factor)
 
 
 @uncounted

@@ -11,6 +11,7 @@ integers. A number as an operand is broadcast to all lanes. A product that is ad
 rounded once, if the processor supports it.
 """
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -41,6 +42,20 @@ def aligned(count: int, kind=np.float32) -> np.ndarray:
     raw = np.zeros(count * size + 64, np.uint8)
     begin = -raw.ctypes.data % 64
     return raw[begin : begin + count * size].view(kind)
+
+
+def allocate(kind: Any, shapes, lengths, dtype: Callable[[str], type]) -> Any:
+    """Allocate the flat arrays of a named tuple.
+
+    ``shapes`` has the names of the arrays by their axes, ``lengths`` the length of each axis, and
+    ``dtype`` returns the type of an array by its name.
+    """
+    sizes = {
+        name: math.prod(lengths[axis] for axis in axes)
+        for axes, names in shapes.items()
+        for name in names.split()
+    }
+    return kind(*(aligned(sizes[name], dtype(name)) for name in kind._fields))
 
 
 class Vector(types.Type):
