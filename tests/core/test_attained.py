@@ -9,6 +9,7 @@ from scipy.special import expit
 from scipy.stats import laplace, norm
 
 from private_consensus import networks
+from private_consensus.core.algorithms.base import BoundedGradients
 from private_consensus.core.algorithms.dp_admm import DPADMM
 from private_consensus.core.algorithms.dp_ci import DPCI
 from private_consensus.core.algorithms.dvp import DualVariablePerturbation
@@ -148,15 +149,17 @@ def test_short_rows_attain_the_stated_fraction_under_an_assumed_gradient_bound()
         record_gradient_norm = np.linalg.norm(problem.smooth_gradient(x), axis=-1) / problem.weight
         assert record_gradient_norm.max() <= bound * (1 + 1e-5)
     change = np.linalg.norm(pairs[0].gradient(x) - pairs[1].gradient(x), axis=-1)
-    allowed = pairs[0].assumed_record_change(bound)
-    assert change == pytest.approx(pairs[0].assumed_gradient_share(bound) * allowed)
+    assumed = BoundedGradients(pairs[0], bound)
+    allowed = assumed.record_change("l2")
+    assert change == pytest.approx(assumed.attained_gradient_share("l2") * allowed)
     h = np.full((1, 1, 1, 1), 3.0)
     solved = [p.proximal(np.zeros(DIM), h, x, x) for p in pairs]
     change = np.linalg.norm(solved[0] - solved[1], axis=-1) * 3.0
-    share = pairs[0].assumed_minimiser_share(bound)
+    share = assumed.attained_minimiser_share("l2", 3.0)
     assert 0.8 < share < 1
     assert share * allowed * (1 - 1e-6) <= change.min() < change.max() <= allowed * (1 + 1e-6)
-    assert squared(1e-4, 1.0, bound, penalty=1.0).assumed_minimiser_share(bound) == 0.0
+    penalised = BoundedGradients(squared(1e-4, 1.0, bound, penalty=1.0), bound)
+    assert penalised.attained_minimiser_share("l2", 3.0) == 0.0
 
 
 def test_under_an_assumed_gradient_bound_lower_and_upper_epsilon_are_close():

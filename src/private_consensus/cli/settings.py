@@ -16,12 +16,12 @@ from ..common import yamls
 from ..common.errors import InvalidInput, arguments, require, shortened
 from ..core import algorithms, problems, synthetic
 from ..core.algorithms.base import Algorithm, parameters, unstable_steps
-from ..core.networks import Network, default_parameters
+from ..core.networks import Network
 from ..core.problems import Problem
 from ..core.randomness import Streams
 from ..privacy import Budget
 from ..privacy.safe_digits import rounded_up
-from ..reproduction.configuration.checks import MAX_AGENTS, require_settings
+from ..reproduction.configuration.checks import require_settings
 from ..reproduction.results.cells import Prepared, environment_of, setting_of
 
 SettingParts = tuple[Algorithm, Problem, Network, Budget, int]
@@ -93,9 +93,7 @@ def _cell(options: Namespace) -> dict[str, Any]:
     problem |= changes["problem"]
     if "prepared" in problem:
         arguments.choice("problem.prepared", problem["prepared"], (synthetic.NAME,))
-    agents = values["agents"]
-    defaults = default_parameters(values["network"], min(agents, MAX_AGENTS))
-    network = {"name": values["network"], "agents": agents, **defaults, **changes["network"]}
+    network = {"name": values["network"], "agents": values["agents"], **changes["network"]}
     setting = {
         "columns": {},
         "variant": "run",

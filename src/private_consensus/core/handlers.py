@@ -50,9 +50,7 @@ class Running:
         self.sequences: dict[Any, Iterator[Any]] = {}
         self.positions: dict[Any, int] = {}
         self.latest: dict[Any, Any] = {}
-        self.memories: dict[str, Any] = {}
-        for name, mechanism in self.mechanisms.items():
-            self.memories[name] = mechanism.memory()
+        self.memories = {name: mechanism.memory() for name, mechanism in mechanisms.items()}
         self.released: set[str] = set()
 
     def begin(self, t: int) -> None:
@@ -146,8 +144,7 @@ class Running:
         -------
         ndarray, shape (runs, *shape)
         """
-        if purpose == "noise":
-            self.require_no_noise(name)
+        self.require_no_noise(purpose, name)
         sequence = self.streams.sequence
         return self.draw((purpose, name), lambda: sequence(purpose, distribution, shape, name))
 
@@ -155,14 +152,13 @@ class Running:
         self, name: str, distribution: Any, shape: tuple[int, ...], purpose: str = "data"
     ) -> np.ndarray:
         """Return standardized random numbers that are sampled once per run, [runs, *shape]."""
-        if purpose == "noise":
-            self.require_no_noise(name)
+        self.require_no_noise(purpose, name)
         return self.streams.draw(purpose, distribution, shape, name)
 
-    def require_no_noise(self, name: str) -> None:
+    def require_no_noise(self, purpose: str, name: str) -> None:
         """Refuse random numbers of a stream whose numbers a mechanism adds as noise."""
         for mechanism in self.mechanisms.values():
-            if name in mechanism.noise_streams:
+            if purpose == "noise" and name in mechanism.noise_streams:
                 raise Leak(f"iteration {self.t} reads the noise stream {name!r} of a mechanism")
 
     def key(self, name: str = "") -> np.ndarray:
@@ -273,7 +269,7 @@ class Replaying(Running):
         if recorded is None or (recorded.name, recorded.t) != (name, self.t):
             text = "nothing" if recorded is None else f"{recorded.name!r}"
             raise Leak(f"iteration {self.t} releases {name!r} on one data set, {text} on the other")
-        if not _equal_masks(where, recorded.where):
+        if not np.array_equal(np.asarray(where), np.asarray(recorded.where)):
             raise Leak(f"iteration {self.t}: the agents that release {name!r} depend on the data")
         cost = mechanism.cost(query, recorded, self.t, self.changes.setdefault(name, []))
         if where is not None:
@@ -290,12 +286,6 @@ def _copied(output: Any) -> Any:
     if isinstance(output, tuple):
         return tuple(np.array(value) for value in output)
     return np.array(output)
-
-
-def _equal_masks(first: np.ndarray | None, second: np.ndarray | None) -> bool:
-    if first is None or second is None:
-        return first is second
-    return np.array_equal(first, second)
 
 
 def _select(value: Any, mask: np.ndarray) -> Any:

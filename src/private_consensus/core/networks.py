@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
-from math import isqrt
 from typing import Any, Self
 
 import numpy as np
@@ -93,6 +92,8 @@ class Network:
         require(is_simple, "graph", type(graph).__name__, expected)
         drop = "networkx.Graph(graph.edges) to drop them, or Network with a mixing matrix"
         require(not nx.is_weighted(graph), "graph", "edges with weights", drop)
+        loops = nx.number_of_selfloops(graph)
+        require(loops == 0, "graph", f"self-loops of {loops} agents", "no self-loop")
         edges = np.array(nx.convert_node_labels_to_integers(graph).edges, dtype=int)
         graphs.require_connected(len(graph), edges)
         return _network(len(graph), edges, mixing, parameters)
@@ -106,32 +107,18 @@ class Network:
         """True if all runs share one graph."""
         return _is_shared(self._adjacency)
 
-    def of_runs(self, first: int, last: int) -> Network:
-        """Return the graphs of runs ``first`` to ``last - 1``; all runs may share one graph."""
-        return self._selected(slice(first, last))
-
-    def of_run(self, run: int) -> Network:
-        """Return the network of one run, with a graph that all runs share."""
-        return self._selected(run)
-
-    def _selected(self, runs: int | slice) -> Network:
+    def of_run(self, run: int | slice) -> Network:
+        """Return the network of one run, with a graph that is shared, or of a slice of runs."""
         if self.shared:
             return self
-        return Network.unchecked(self._adjacency[runs], self._mixing[runs])
+        return Network.unchecked(self._adjacency[run], self._mixing[run])
 
     @property
     def identity(self) -> Hashable:
         """Key that is equal for networks with equal graphs and weights."""
-        return tuple(
-            array.tobytes()
-            for matrices in (self._adjacency, self._mixing)
-            for matrix in _listed(matrices)
-            for array in (
-                (matrix,)
-                if isinstance(matrix, np.ndarray)
-                else (matrix.indptr, matrix.indices, matrix.data)
-            )
-        )
+        matrices = *_listed(self._adjacency), *_listed(self._mixing)
+        parts = [part for m in matrices for part in (*m.nonzero(), m[m.nonzero()])]
+        return tuple(np.asarray(part).tobytes() for part in parts)
 
     @cached_property
     def adjacency(self) -> np.ndarray:
@@ -192,18 +179,15 @@ class Network:
         width = int(self.degrees.max()) + closed
 
         def padded(graph):
-            """Return the members of each row, ascending, then the padding."""
-            tails, heads = graph.nonzero()
-            agents = np.arange(self.n_agents)
+            """Return the members of each neighbourhood, ascending, then the padding."""
             if closed:
-                tails, heads = np.concatenate([tails, agents]), np.concatenate([heads, agents])
-            order = np.lexsort((heads, tails))
-            tails, heads = tails[order], heads[order]
-            first = np.searchsorted(tails, agents)
-            filler = agents if closed else heads[first]
-            members = np.repeat(filler[:, None], width, axis=1)
-            members[tails, np.arange(len(tails)) - first[tails]] = heads
-            return members.astype(np.int64)
+                graph = graph + graphs.diagonal(np.ones(self.n_agents), graph)
+            agents, others = graph.nonzero()
+            first = np.searchsorted(agents, np.arange(self.n_agents))
+            filler = np.arange(self.n_agents) if closed else others[first]
+            members = np.repeat(filler[:, None].astype(np.int64), width, axis=1)
+            members[agents, np.arange(len(agents)) - first[agents]] = others
+            return members
 
         return self._of_graphs(padded, self._adjacency)
 
@@ -418,8 +402,7 @@ def _network(agents: int, edges: graphs.Edges, weights: str, options: Mapping[st
     """Return the network of the edges of one graph, or of the graph of each run."""
     adjacency = _adjacency(agents, edges)
     mixing = _each(lambda graph: graphs.MIXINGS[weights](graph, **options), adjacency)
-    make = Network if isinstance(adjacency, np.ndarray) else Network.unchecked
-    return make(adjacency, mixing)
+    return Network.unchecked(adjacency, mixing)
 
 
 def _adjacency(agents: int, edges: graphs.Edges) -> Matrices:
@@ -431,24 +414,3 @@ def _adjacency(agents: int, edges: graphs.Edges) -> Matrices:
     if agents <= graphs.SMALL or most_entries >= SPARSE_BELOW * agents**2:
         matrices = np.stack([matrix.toarray().astype(bool) for matrix in matrices])
     return matrices[0] if is_shared else matrices
-
-
-def default_parameters(name: str, agents: int) -> dict[str, int]:
-    """Return parameters for a graph family if a user names the family alone.
-
-    Parameters
-    ----------
-    name : str
-        Graph family, a key of :data:`GRAPHS`.
-
-    Returns
-    -------
-    dict of str to int
-        ``rows`` of the grid nearest to a square, or ``degree`` of a random regular graph: 4, or
-        the number of other agents if that is smaller. Empty for other families.
-    """
-    if name == "grid" and agents > 0:
-        return {"rows": max(r for r in range(1, isqrt(agents) + 1) if agents % r == 0)}
-    if name == "random_regular":
-        return {"degree": min(4, agents - 1)}
-    return {}

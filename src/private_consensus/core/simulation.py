@@ -215,7 +215,7 @@ def _on_graphs(setting: Setting, problem: Problem, graphs: Sequence[Network]) ->
 def _graphs(network: Network) -> list[Network]:
     if network.shared:
         return [network]
-    return [network.of_runs(run, run + 1) for run in range(len(network.degrees))]
+    return [network.of_run(slice(run, run + 1)) for run in range(len(network.degrees))]
 
 
 @dataclass(frozen=True)
@@ -340,7 +340,7 @@ def _run_block(
     last = first + calibration.block
     streams = Streams(calibration.root, tuple(range(first, last)), calibration.groups)
     problem = calibration.environment.problem(streams)
-    network = calibration.network.of_runs(first, last)
+    network = calibration.network.of_run(slice(first, last))
     settings = calibration.settings
     if problem is not calibration.problem:
         for index in range(len(settings)):

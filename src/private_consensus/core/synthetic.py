@@ -18,10 +18,6 @@ NAME = "synthetic"
 DIM = 5
 TEST_ROWS = 1000
 """Number of test rows, which belong to no agent."""
-CLASSES = {"perceptron": 10}
-"""Number of classes, for problems with more than two."""
-TOTALS = frozenset({"perceptron"})
-"""Problems whose parameter ``records`` counts the records of all agents together."""
 FREE_ROWS = 5000
 """Number of rows of a problem without a parameter ``records``."""
 
@@ -83,5 +79,6 @@ def synthetic_rows(rows: int, *, classes: int = 2, dim: int = DIM, seed: int = 0
 def rows_of_setting(name: str, parameters: Mapping[str, Any], agents: int) -> SyntheticRows:
     """Sample as many rows as a setting needs for its agents and its test set."""
     records = parameters.get("records", FREE_ROWS)
-    total = records if name in TOTALS else records * agents
-    return synthetic_rows(total + TEST_ROWS, classes=CLASSES.get(name, 2))
+    if name == "perceptron":  # whose records are those of all agents together
+        return synthetic_rows(records + TEST_ROWS, classes=10)
+    return synthetic_rows(records * agents + TEST_ROWS)

@@ -441,16 +441,17 @@ class BoundedGradients:
         return getattr(self.problem, name)
 
     def record_change(self, norm: str) -> float:
-        """Return the largest change of an agent's gradient by one record, under the assumption."""
-        return self.problem.assumed_record_change(self.bound)
+        r"""Return :math:`2wc_1` in l2, which no record exceeds under the assumption."""
+        return 2.0 * self.problem.weight * self.bound
 
     def attained_gradient_share(self, norm: str) -> float | None:
         """Return the fraction of :meth:`record_change` that one pair of records attains."""
-        return self.problem.assumed_gradient_share(self.bound)
+        return None if self.problem.minimiser_slack is None else 1.0
 
     def attained_minimiser_share(self, norm: str, curvature: float) -> float | None:
         """Return the attained fraction of the l2 change of a minimiser; None if unknown."""
-        return self.problem.assumed_minimiser_share(self.bound)
+        slack = self.problem.minimiser_slack
+        return None if slack is None else max(0.0, 1.0 - slack / self.record_change("l2"))
 
 
 def column(value: Any) -> Any:

@@ -137,7 +137,7 @@ class Problem(ABC):
         stated = [f"{k}={v!r}" for k, v in values.items() if isinstance(v, int | float | str)]
         return f"{type(self).__name__}({', '.join(stated)})"
 
-    if TYPE_CHECKING:  # A subclass is a dataclass and has each of them as a field or a property.
+    if TYPE_CHECKING:  # A subclass has each of them as a field, a property or a size.
         __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
         @property
@@ -413,45 +413,8 @@ class Problem(ABC):
 
     @final
     def clipped_loss_change(self, bound: Any) -> Any:
-        """Return ``bound / records``, the effect of a record on a mean of losses in [0, bound].
-
-        Raises
-        ------
-        InvalidInput
-            If the problem has no clipped losses.
-        """
-        if not self.offers("clipped_loss"):
-            raise InvalidInput("problem.name", type(self).__name__, "a problem with clipped losses")
+        """Return the effect of a record on a mean of losses in [0, bound]."""
         return bound / self.records
-
-    @final
-    def assumed_record_change(self, gradient_bound: float) -> float:
-        r"""Return the assumed bound :math:`2wc_1` on the change of the gradient in l2.
-
-        It would be ``record_change("l2")`` if :math:`\|\nabla\ell\|_2 \le c_1` held for every
-        record. Nothing here guarantees this assumption on the data.
-        """
-        return 2.0 * self.weight * gradient_bound
-
-    @final
-    def assumed_gradient_share(self, gradient_bound: float) -> float | None:
-        """Return the fraction of ``assumed_record_change`` that one pair of records attains.
-
-        Replacing one specific record by another, both with gradients within the bound, must change
-        the gradient by this fraction at EVERY point. A limit of pairs suffices. None: not known.
-        """
-        return None if self.minimiser_slack is None else 1.0
-
-    @final
-    def assumed_minimiser_share(self, gradient_bound: float) -> float | None:
-        """Return the fraction of a minimiser's assumed largest change that a pair attains.
-
-        The assumed largest change is ``assumed_record_change`` divided by the added curvature, in
-        l2. The definition is otherwise that of :meth:`attained_minimiser_share`. None: not known.
-        """
-        if self.minimiser_slack is None:
-            return None
-        return max(0.0, 1.0 - self.minimiser_slack / self.assumed_record_change(gradient_bound))
 
     @final
     def repeated(self, runs: int) -> Self:
