@@ -186,12 +186,6 @@ def _inside(shift: float) -> float:
     return float(np.trapezoid(densities, x[:, 0]))
 
 
-def _coin_losses(epsilon: float, rounds: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return losses and probabilities of ``rounds`` randomised responses."""
-    heads = np.arange(rounds + 1)
-    return epsilon * (2.0 * heads - rounds), binom.pmf(heads, rounds, expit(epsilon))
-
-
 def _by_footnote(epsilon: float, rounds: float, delta: float) -> float:
     """Return the bound of footnote 1 for several rounds with an equal loss epsilon."""
     deviation_term = np.sqrt(2 * rounds * epsilon**2 * math.log(1 / delta))
@@ -226,8 +220,9 @@ def footnote_1() -> Parts:
     fixed, stopped = [], []
     for epsilon, delta in product((0.1, 0.2, 0.5), (0.1, 0.01)):
         for rounds in (1, 30, 300):
-            losses, weight = _coin_losses(epsilon, rounds)
-            excess = losses - _by_footnote(epsilon, rounds, delta)
+            heads = np.arange(rounds + 1)
+            weight = binom.pmf(heads, rounds, expit(epsilon))
+            excess = epsilon * (2.0 * heads - rounds) - _by_footnote(epsilon, rounds, delta)
             fixed.append(float((weight * -np.expm1(-excess.clip(0))).sum()) / delta)
         stopped.append(np.array(_stopped(epsilon, 300, delta)) / delta)
     exceeding, required = np.array(stopped).T
