@@ -105,13 +105,14 @@ class FileEntry(Strict):
     def override(self, changes: Self) -> Self:
         """Return the entry with the keys that another entry sets.
 
-        The axes of ``where`` and ``grid`` and the keys of ``series`` are overridden one by one.
+        The axes of ``where`` and ``grid`` and the keys of ``series`` are overridden one by one; a
+        null value removes an axis.
         """
         values = {}
         for name in changes.model_fields_set:
             old, new = getattr(self, name), getattr(changes, name)
             if name in ("where", "grid"):
-                new = {**old, **new}
+                new = {key: value for key, value in {**old, **new}.items() if value is not None}
             values[name] = old.override(new) if name == "series" else new
         return self.model_copy(update=values)
 

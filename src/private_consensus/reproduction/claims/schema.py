@@ -61,11 +61,6 @@ class Series(FileEntry):
 
     _variant_of_method = model_validator(mode="before")(split_method)
 
-    def selected(self) -> Series:
-        """Return the series without the axes whose selected value is null."""
-        where = {axis: value for axis, value in self.where.items() if value is not None}
-        return self.model_copy(update={"where": where})
-
 
 def of_method(content: Any) -> Any:
     """Return the keys of a series, of which the configuration may state the method only."""
@@ -180,8 +175,7 @@ class Test(Product):
             for key, expected in EXPECTED.items():
                 if not getattr(series, key) and (key != "measure" or self.kind != PRIVATE):
                     raise Refused([f"{key_path}.{key}: missing, expected {expected}"])
-        complete = {"series": first.selected(), "against": second and second.selected()}
-        return self.model_copy(update=complete)
+        return self.model_copy(update={"series": first, "against": second})
 
 
 class TestedVariant(FileEntry):

@@ -35,6 +35,10 @@ STATISTIC = {
     **dict.fromkeys(("error", "skewness"), pl.Float64),
 }  # fmt: skip
 """Columns of the deciding statistic, and of the statistic that is undecided at levels below p."""
+OF_CLAIM = ("figure", "location", "quotation", "addition", "because")
+"""Columns that are equal for all variants of a claim."""
+OF_PRIMARY = ("caveat", "setting", "differences")
+"""Columns of the primary variant, empty for the other ones."""
 SCHEMA = {
     **dict.fromkeys(("id", "paper", "figure", "claim", "location", "quotation"), pl.String),
     "addition": pl.Boolean, "variant": pl.String, "is_primary": pl.Boolean,
@@ -97,21 +101,15 @@ def judge_all(
                 {
                     "id": identity,
                     "paper": paper,
-                    "figure": claim.figure,
+                    **{key: getattr(claim, key) for key in OF_CLAIM},
+                    **{key: getattr(claim, key) if is_primary else "" for key in OF_PRIMARY},
+                    "theorems": "; ".join(claim.theorems) if is_primary else "",
                     "claim": variant.claim or claim.claim,
-                    "location": claim.location,
-                    "quotation": claim.quotation,
-                    "addition": claim.addition,
                     "variant": name,
                     "is_primary": is_primary,
                     "interpretation": variant.interpretation,
-                    "because": claim.because,
                     "untestable_because": reason,
-                    "tolerance": max((test.tolerance for test in variant.tests), default=0.0),
-                    "caveat": claim.caveat if is_primary else "",
-                    "theorems": "; ".join(claim.theorems) if is_primary else "",
-                    "setting": claim.setting if is_primary else "",
-                    "differences": claim.differences if is_primary else "",
+                    "tolerance": max(test.tolerance for test in variant.tests),
                     "no_better": "" if reduced else no_better(variant.tests, tested_runs),
                     "source": "; ".join(sources.unique().sort()),
                     "experiments": ", ".join(experiments),
@@ -231,7 +229,7 @@ def _numbers(verdict: Verdict) -> dict[str, Any]:
     return {
         **_defined({key: vars(verdict)[key] for key in ("verdict", "runs", "p", "runs_needed")}),
         "level_divisor": verdict.level_divisor,
-        "excluding": verdict.excluding or None,
+        "excluding": verdict.excluding,
         **_statistic(verdict.deciding),
         "opening": _statistic(verdict.opening),
         "parts": len(states),
