@@ -51,7 +51,7 @@ def png_of(svg: str, scale: float) -> bytes:
     pixels = Image.open(BytesIO(vl_convert.svg_to_png(svg, scale=scale)))
     picture = Image.new("RGB", pixels.size, "white")
     picture.paste(pixels, mask=pixels.getchannel("A"))
-    palette = picture.quantize(COLOURS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    palette = picture.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     content = BytesIO()
     palette.save(content, "PNG", optimize=True)
     return content.getvalue()

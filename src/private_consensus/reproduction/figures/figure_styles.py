@@ -23,8 +23,8 @@ DASHES = (SOLID, (6, 3), (2, 2), (9, 3, 2, 3))
 
 MARKS = {REFUTED: " ‡", UNPROVEN: " †"}
 """Guarantee to the mark of curves, the worst guarantee first."""
-VALUE = re.compile(r"^(.*?)([^,=]+ = [-+.\w]+)$")
-"""Name of a curve that ends with the value of an axis, such as "noise, T = 10": text and value."""
+VALUE = re.compile(r"^(.*?)[^,=]+ = ([-+]?[\d.]+(?:e[-+]?\d+)?)$")
+"""Name of a curve that ends with the number of an axis, such as "noise, T = 10": text, number."""
 
 Styles = Mapping[str, Mapping[str, Any]]
 Look = tuple[str, Sequence[int]]
@@ -55,9 +55,8 @@ def curve_styles(points: pl.DataFrame, styles: Styles) -> dict[str, Look]:
     """Assign colour and dash to the curves of a figure, in the order of the legend.
 
     A curve with the label of its style, or the only curve of its style, has this style in every
-    figure. Two curves of one style (on test and training data, or at two budgets) have its colour
-    and different dashes; more than two have different colours. Curves for values of an axis have
-    colours from dark to bright, from the smallest value to the largest.
+    figure. Two curves of one style have its colour and different dashes; more than two have
+    different colours. Curves for values of an axis have colours from dark to bright.
     """
     looks: dict[str, Look] = {}
     curves = points.select("style", "name", "curve", "series").unique(maintain_order=True)
@@ -75,23 +74,17 @@ def curve_styles(points: pl.DataFrame, styles: Styles) -> dict[str, Look]:
         # The curve with the label of the style comes first.
         names = curves.filter(style=style)["name"].unique(maintain_order=True)
         siblings = sorted(names, key=lambda sibling: sibling != label)
-        if name == label or (len(siblings) == 1 and name not in on_axis):
-            look = base["colour"], base.get("dash") or SOLID
-        elif name in on_axis:
+        if name in on_axis and name != label:
             look = on_axis[name]
+        elif name == label or len(siblings) == 1:
+            look = base["colour"], base.get("dash") or SOLID
         elif len(siblings) == 2:
-            look = base["colour"], DASHES[_dash_index(name, siblings)]
+            look = base["colour"], DASHES[siblings.index(name)]
         else:
             colours = [base["colour"], *(c for c in OKABE_ITO if c != base["colour"])]
             look = colours[siblings.index(name)], SOLID
         looks.setdefault(curve, look)
     return looks
-
-
-def _dash_index(name: str, siblings: list[str]) -> int:
-    """Return 1 for the dashed curve of two (training data, or the second), 0 for the other."""
-    training = [sibling.endswith("training") for sibling in siblings]
-    return int(name.endswith("training")) if any(training) else siblings.index(name)
 
 
 def _looks_along_axis(series: Mapping[str, str]) -> dict[str, Look]:
@@ -101,20 +94,12 @@ def _looks_along_axis(series: Mapping[str, str]) -> dict[str, Look]:
     such as 0.001 instead of ``10⁻³``.
     """
     matches = {name: m for name, typed in series.items() if (m := VALUE.match(typed))}
-    values = sorted({match[2].strip() for match in matches.values()}, key=_number)
+    values = sorted({float(match[2]) for match in matches.values()})
     if len(values) < 3:
         return {}
     stems = list(dict.fromkeys(match[1] for match in matches.values()))
     colours = [RAMP[round(i * (len(RAMP) - 1) / (len(values) - 1))] for i in range(len(values))]
     return {
-        name: (colours[values.index(match[2].strip())], DASHES[stems.index(match[1]) % 4])
+        name: (colours[values.index(float(match[2]))], DASHES[stems.index(match[1]) % 4])
         for name, match in matches.items()
     }
-
-
-def _number(value: str) -> float:
-    """Return the number in a text such as ``q = 0.7``, or 0."""
-    try:
-        return float(value.rpartition("=")[2])
-    except ValueError:
-        return 0.0

@@ -1,7 +1,7 @@
 """Communication graphs, and functions for panels of Altair charts of several papers."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import altair as alt
 import polars as pl
@@ -28,8 +28,7 @@ class Chart(alt.Chart):
 
 def graph(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
     """Draw communication graphs, one per panel, from positions of nodes and ends of edges."""
-    chart = alt.hconcat(*drawn_panels(_graph, numbers, figure))
-    return finish(chart, figure["title"], numbers["source"][0], figure["conditions"])
+    return side_by_side(_graph, numbers, figure)
 
 
 def _graph(points: pl.DataFrame, panel: Spec) -> ChartType:
@@ -37,8 +36,12 @@ def _graph(points: pl.DataFrame, panel: Spec) -> ChartType:
         "x": alt.X("x:Q").axis(None).scale(domain=[-1.25, 1.25]),
         "y": alt.Y("y:Q").axis(None).scale(domain=[-1.15, 1.25]),
     }
-    nodes = table(points.filter(pl.col("kind") == "node"), "x", "y", "node").encode(**position)
-    edges = table(points.filter(pl.col("kind") == "edge"), "x", "y", "x_end", "y_end").encode(
+    nodes = Chart(points.filter(pl.col("kind") == "node").select("x", "y", "node")).encode(
+        **position
+    )
+    edges = Chart(
+        points.filter(pl.col("kind") == "edge").select("x", "y", "x_end", "y_end")
+    ).encode(
         **position,
         x2="x_end:Q",
         y2="y_end:Q",
@@ -52,19 +55,19 @@ def _graph(points: pl.DataFrame, panel: Spec) -> ChartType:
     return layered(layers, panel, 260, 250)
 
 
-def drawn_panels(draw: DrawPanel, numbers: pl.DataFrame, figure: Spec) -> list[ChartType]:
-    """Draw each panel of a figure."""
-    return [
+def side_by_side(
+    draw: DrawPanel,
+    numbers: pl.DataFrame,
+    figure: Spec,
+    *notes: str,
+    columns: int = 2,
+    colours: Literal["shared", "independent"] = "shared",
+) -> dict[str, Any]:
+    """Draw the panels of a figure in rows, with title, notes, data source and conditions."""
+    panels = [
         draw(numbers.filter(pl.col("panel") == panel["title"]), panel) for panel in figure["panels"]
     ]
-
-
-def side_by_side(
-    draw: DrawPanel, numbers: pl.DataFrame, figure: Spec, *notes: str
-) -> dict[str, Any]:
-    """Draw the panels of a figure, two per row, with title, notes, data source and conditions."""
-    panels = drawn_panels(draw, numbers, figure)
-    chart = alt.concat(*panels, columns=2, spacing=GAPS)
+    chart = alt.concat(*panels, columns=columns, spacing=GAPS).resolve_scale(color=colours)
     return finish(chart, figure["title"], numbers["source"][0], figure["conditions"], *notes)
 
 
@@ -76,9 +79,3 @@ def layered(layers: Sequence[alt.Chart], panel: Spec, width: float, height: floa
 def series_colour(colours: Mapping[str, str]) -> alt.Color:
     """Return the colour channel of the column ``series``."""
     return alt.Color("series:N").scale(domain=list(colours), range=list(colours.values()))
-
-
-def table(points: pl.DataFrame, *columns: str) -> Chart:
-    """Return a chart whose data are some columns of the points, except columns without values."""
-    names = [n for n in columns if n in points.columns and points[n].null_count() < points.height]
-    return Chart(points.select(names))

@@ -10,7 +10,7 @@ from private_consensus.common.symbols import typeset
 
 from ..axes import Extent, common, extent
 from ..figure_styles import OKABE_ITO
-from ..panels import Spec, layered, series_colour, side_by_side, table
+from ..panels import Chart, Spec, layered, series_colour, side_by_side
 from ..theme import GREY, INK, WIDTH
 
 ZOOM = (-3.0, 3.0)
@@ -86,11 +86,11 @@ def _view(
     agents = points.filter(pl.col("series").str.starts_with("agent"))
     names = sorted(agents["series"].unique())
     colour = series_colour(dict(zip(names, AGENTS, strict=False)))
-    line = table(agents, "x", "y", "series", "style").marked("line", strokeWidth=1.3)
+    line = Chart(agents.select("x", "y", "series", "style")).marked("line", strokeWidth=1.3)
     exact = points.filter(pl.col("interval").str.starts_with("exact"))
-    band = table(exact, "x", "low", "high", "style").marked("area", color=GREY, opacity=0.22)
+    band = Chart(exact.select("x", "low", "high", "style")).marked("area", color=GREY, opacity=0.22)
     truth = points.filter(pl.col("series") == "true value").group_by("style").first()
-    rule = table(truth.sort("style"), "y").marked(
+    rule = Chart(truth.sort("style").select("y")).marked(
         "rule", strokeDash=[4, 3], color=INK, strokeWidth=1.2
     )
     return alt.layer(
@@ -110,9 +110,9 @@ def _errors(points: pl.DataFrame, panel: Spec, ends: Extent) -> ChartType:
     x = alt.X("x:Q").title(typeset(panel["x_title"])).scale(**along.scale()).axis(**ticks)
     y = alt.Y("y:Q").title(typeset(panel["y_title"])).scale(**y_scale).axis(**ends.axis())
     colour = series_colour(dict(zip(names, EPSILONS, strict=False))).legend(columns=len(names))
-    exact = table(points.filter(pl.col("style") == "exact"), *DRAWN).encode(x, y, colour)
-    measured = table(points.filter(pl.col("style") != "exact"), *DRAWN).encode(x, y, colour)
-    guide = table(_guide(points), *DRAWN).marked("line", color=GREY, strokeDash=[5, 4])
+    exact = Chart(points.filter(pl.col("style") == "exact").select(DRAWN)).encode(x, y, colour)
+    measured = Chart(points.filter(pl.col("style") != "exact").select(DRAWN)).encode(x, y, colour)
+    guide = Chart(_guide(points)).marked("line", color=GREY, strokeDash=[5, 4])
     layers = [
         guide.encode(x, y),
         exact.marked("line", strokeWidth=1.5),
@@ -128,6 +128,6 @@ def _guide(points: pl.DataFrame) -> pl.DataFrame:
     """Return two points of a line with slope -gamma over the last decade."""
     top = points.filter(pl.col("epsilon") == points["epsilon"].min(), pl.col("style") == "exact")
     end = top.sort("x").tail(1)
-    gamma = end["gamma"][0] if "gamma" in end.columns and end["gamma"][0] is not None else 1.0
-    last, level = float(end["x"][0]), 2.5 * float(end["y"][0])
+    gamma, last = end["gamma"].fill_null(1.0)[0], float(end["x"][0])
+    level = 2.5 * float(end["y"][0])
     return pl.DataFrame({"x": [last / 10, last], "y": [level * 10**gamma, level]})

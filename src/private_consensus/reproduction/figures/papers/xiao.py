@@ -11,8 +11,8 @@ from altair.typing import ChartType
 from private_consensus.common.symbols import typeset
 
 from ..figure_styles import OKABE_ITO
-from ..panels import Chart, Spec, drawn_panels, layered
-from ..theme import GREY, INK, finish
+from ..panels import Chart, Spec, layered, side_by_side
+from ..theme import GREY, INK
 
 SIDE = (250, 230)
 PROTOCOL = (350, 330)
@@ -46,10 +46,7 @@ def xiao_fig1(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
         scale = alt.Scale(scheme="purpleorange", domain=[-largest, largest], domainMid=0)
         return _heat_map(points, panel, scale, THOUSANDTHS)
 
-    chart = alt.hconcat(*drawn_panels(_panel, numbers, figure), spacing=24).resolve_scale(
-        color="independent"
-    )
-    return finish(chart, figure["title"], numbers["source"][0], figure["conditions"])
+    return side_by_side(_panel, numbers, figure, columns=3, colours="independent")
 
 
 def xiao_figA(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
@@ -61,8 +58,7 @@ def xiao_figA(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
         nodes = points.filter(pl.col("kind") == "node")
         return _protocol(panel, *elements[panel["title"]](nodes))
 
-    chart = alt.hconcat(*drawn_panels(_panel, numbers, figure), spacing=36)
-    return finish(chart, figure["title"], numbers["source"][0], figure["conditions"])
+    return side_by_side(_panel, numbers, figure)
 
 
 def _exchanged(nodes: pl.DataFrame) -> Diagram:
