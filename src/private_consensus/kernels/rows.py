@@ -1,4 +1,4 @@
-"""Rounding, discrete Gaussian noise and steps of one row of a model, in compiled loops.
+"""Rounding and discrete Gaussian noise of one row of a model, in compiled loops.
 
 Discrete Gaussian samples compare 128 random bits with cumulative probabilities of 128 bits
 (:func:`discrete_table`). The error of the distribution is below 1e-33 in total variation for
@@ -133,46 +133,6 @@ def round_row(x, u, resolution, inverse, lowest, highest, out):
         clip_count = np.uint32(clip_count + np.uint32(clipped != k))
         out[j] = clipped * resolution
     return np.int64(clip_count)
-
-
-@uncounted
-def descend_row(base, mixed, gradient, noise, keep, step, scale):
-    r"""Take the noisy step :math:`b \leftarrow k b + m - a(g + s\xi)` in one row.
-
-    The base may be the model, which the result replaces. The result is therefore written to
-    another array: the compiler vectorises the loop only if arrays do not overlap.
-
-    Parameters
-    ----------
-    base, mixed, gradient, noise : ndarray of float32, shape (n,)
-        :math:`b`, :math:`m`, :math:`g` and :math:`\xi`; ``mixed`` is overwritten with the result.
-    keep, step, scale : float32
-        :math:`k`, :math:`a` and :math:`s`.
-    """
-    for j in range(mixed.size):
-        mixed[j] = keep * base[j] + mixed[j] - step * (gradient[j] + scale * noise[j])
-
-
-@uncounted
-def sparse_row(x, mixed, gradient, noise, u, theta, step, scale, fraction, inverse):
-    r"""Take a sparsified differential step of SDM-DSGD in one row.
-
-    .. math:: d_j = \theta\bigl(m_j - x_j - a(g_j + s\xi_j)\bigr), \qquad
-              x_j \leftarrow x_j + d_j/c \text{ with probability } c
-
-    Parameters
-    ----------
-    x : ndarray of float32, shape (n,)
-        Overwritten.
-    mixed, gradient, noise, u : ndarray of float32, shape (n,)
-        :math:`m`, :math:`g`, :math:`\xi`, and uniforms that select the coordinates.
-    theta, step, scale, fraction, inverse : float32
-        :math:`\theta`, :math:`a`, :math:`s`, :math:`c` and :math:`1/c`.
-    """
-    for j in range(x.size):
-        change = theta * (mixed[j] - x[j] - step * (gradient[j] + scale * noise[j]))
-        new_value = x[j] + change * inverse
-        x[j] = new_value if u[j] < fraction else x[j]
 
 
 @uncounted
