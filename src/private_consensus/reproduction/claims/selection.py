@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import polars as pl
 
-from private_consensus.common.errors import InvalidInput, arguments, require
+from private_consensus.common.errors import InvalidInput, require
 from private_consensus.common.row_filters import selected
 
 from .schema import Series
@@ -14,19 +14,9 @@ from .words import point_words
 
 
 def rows_of(series: Series, frame: pl.DataFrame) -> pl.DataFrame:
-    """Select the rows of a series, at least one.
-
-    A series without rows, and a filter with an unknown column raise ``InvalidInput``.
-    """
-    rows = frame.filter(
-        (pl.col("experiment") == series.experiment)
-        & (pl.col("algorithm") == series.method)
-        & (pl.col("variant") == series.variant)
-    )
-    for column in series.where:
-        arguments.choice("series.where", column, rows.columns)
-    if series.where:
-        rows = rows.filter(*selected(series.where))
+    """Select the rows of a series; a series without rows raises ``InvalidInput``."""
+    curve = {"experiment": series.experiment, "algorithm": series.method, "variant": series.variant}
+    rows = frame.filter(**curve).filter(*selected(series.where))
     expected = "a series with results: check experiment, method, variant and where"
     require(rows.height > 0, "series", series.model_dump(), expected)
     return rows
@@ -56,9 +46,7 @@ def measured(
     if x is None:
         raise InvalidInput("test.x", x, "the name of an axis")
     quantity, metric = series.measure or ("", "")
-    rows = rows_of(series, runs).filter(
-        (pl.col("quantity") == quantity) & (pl.col("metric") == metric)
-    )
+    rows = rows_of(series, runs).filter(quantity=quantity, metric=metric)
     expected = "a series with measurements: check the measures and iterations of the experiment"
     require(rows.height > 0, "series", series.model_dump(), expected)
     if series.last_iteration_only:
@@ -69,10 +57,8 @@ def measured(
     levels = [rows[column].unique().sort().to_list() for column in other_axes]
     labels, values, grids = [], [], []
     for group in product(*levels):
-        group_rows = rows
-        for column, level in zip(other_axes, group, strict=True):
-            group_rows = group_rows.filter(pl.col(column) == level)
-        wide = group_rows.sort(x, "run").pivot(on="run", index=x, values="value")
+        group_rows = rows.filter(**dict(zip(other_axes, group, strict=True))).sort(x, "run")
+        wide = group_rows.pivot(on="run", index=x, values="value")
         grids.append(wide[x].to_numpy())
         values.append(wide.drop(x).to_numpy())
         point = ", ".join(map(point_words, other_axes, group))
@@ -82,10 +68,7 @@ def measured(
 
 def paired(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Restrict two series, [points, runs], to the runs of both; a single run is repeated."""
-    runs = max(first.shape[1], second.shape[1])
-    first, second = (
-        np.repeat(values, runs, axis=1) if values.shape[1] == 1 else values
-        for values in (first, second)
-    )
-    common = min(first.shape[1], second.shape[1])
-    return first[:, :common], second[:, :common]
+    pair = first, second
+    runs = min((values.shape[1] for values in pair if values.shape[1] > 1), default=1)
+    first, second = (np.broadcast_to(v[:, :runs], (len(v), runs)) for v in pair)
+    return first, second
