@@ -36,7 +36,7 @@ class CalibratedRun(NamedTuple):
 
 def world_of(name: str) -> CalibratedRun:
     """Return the calibrated run of an algorithm on its small example."""
-    algorithm, problem, network, budget, horizon = examples(name)[0].world
+    algorithm, problem, network, budget, horizon = examples(name)[0].setting
     calibrated = algorithm.calibrate(budget, problem, network, horizon)
     return CalibratedRun(calibrated, problem, network, horizon)
 

@@ -21,7 +21,7 @@ PAIRS = 8
 @pytest.mark.parametrize("name", example_names())
 def test_the_verdict_on_an_example(name):
     (example,) = examples(name)
-    result = audit(*example.world, pairs=PAIRS)
+    result = audit(*example.setting, pairs=PAIRS)
     assert result.verdict == UNPROVEN.get(name, "not contradicted"), result
     assert result.reached and max(result.reached.values()) <= 1 + 1e-6
     assert "without a message" not in str(result)
@@ -31,7 +31,7 @@ def test_the_verdict_on_an_example(name):
 def test_secret_sharing_passes_through_the_network(name):
     (example,) = examples(name)
     shared = replace(example.algorithm, exchange="secret_sharing", weights="fixed")
-    result = audit(shared, *example.world[1:], pairs=PAIRS)
+    result = audit(shared, *example.setting[1:], pairs=PAIRS)
     assert result.verdict == "not contradicted" and "without a message" not in str(result)
 
 

@@ -287,7 +287,7 @@ def test_batched_local_solves_are_byte_identical_to_separate_runs():
 def test_an_infinite_bound_does_not_count_as_divergence():
     """Without a box, the bound (74) of coordinate descent is infinite; its iterates are finite."""
     (example,) = examples("coordinate_descent")
-    algorithm, problem, network, budget, horizon = example.world
+    algorithm, problem, network, budget, horizon = example.setting
     done = results.simulate(algorithm, problem, network, budget, horizon, runs=2)
     assert np.isinf(done.algorithm.bound(problem, np.ones((1, 1, 3)), 1)).all()
     assert done.measurements["value"].is_finite().all()

@@ -193,7 +193,7 @@ def ring(agents):
 
 
 WORLDS = [
-    examples(name)[0].world for name in ("gradient_descent", "dvp", "p_admm", "dsgd", "dp_ci")
+    examples(name)[0].setting for name in ("gradient_descent", "dvp", "p_admm", "dsgd", "dp_ci")
 ]
 
 

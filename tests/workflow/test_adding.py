@@ -135,14 +135,14 @@ def test_the_documented_simulation_converges_and_meets_its_budget(
 def test_the_documented_mini_batches_are_calibrated_and_audited(own_modules):
     conformance.check("gossip_sgd")
     (example,) = examples("gossip_sgd")
-    result = pc.audit(*example.world, pairs=10)
+    result = pc.audit(*example.setting, pairs=10)
     assert result.verdict == "not contradicted"
     assert result.epsilon == pytest.approx(example.budget.epsilon, rel=1e-3)
 
 
 def test_calibrated_noise_of_relaxed_admm_is_inversely_proportional_to_theta(own_modules):
     (example,) = examples("relaxed_admm")
-    _, *world, budget, horizon = example.world
+    _, *world, budget, horizon = example.setting
     kind = algorithms.load("relaxed_admm")
     relaxed, plain = (kind(theta=theta).calibrate(budget, *world, horizon) for theta in (0.25, 1.0))
     assert plain.noise == pytest.approx(4 * relaxed.noise, rel=1e-6)
@@ -169,7 +169,7 @@ def test_relaxed_admm_passes_the_checks_and_a_quarter_of_its_noise_is_flagged(ow
             return {"message": replace(message, sensitivity=[s / 4 for s in message.sensitivity])}
 
     (example,) = examples("relaxed_admm")
-    world = example.world[1:4]
+    world = example.setting[1:4]
     verdicts = [pc.audit(kind(), *world, 2, pairs=6).verdict for kind in (relaxed, Hasty)]
     assert verdicts == ["not contradicted", "understated"]
 

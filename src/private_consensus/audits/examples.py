@@ -42,7 +42,7 @@ class Example:
     horizon: int
 
     @property
-    def world(self) -> tuple[Algorithm, Any, Network, Budget, int]:
+    def setting(self) -> tuple[Algorithm, Any, Network, Budget, int]:
         """Return the arguments of :func:`.audit.audit`."""
         return self.algorithm, self.problem, self.network, self.budget, self.horizon
 

@@ -82,7 +82,7 @@ def audit_examples(examples: Iterable[Any], pairs: int) -> list[dict[str, Any]]:
     """Audit algorithms on small examples, those of :mod:`private_consensus.audits.examples`."""
     rows = []
     for example in examples:
-        result = audit(*example.world, pairs=pairs)
+        result = audit(*example.setting, pairs=pairs)
         rows.append({
             "experiment": "", "algorithm": example.name, "variant": "", "setting": "",
             "level": EXAMPLE, "claimed": example.budget.epsilon, "declared": result.epsilon,
