@@ -248,30 +248,6 @@ def test_the_loss_of_m_admm_per_iteration_depends_on_penalty_and_noise_growth(
     assert np.allclose(release.losses(), 2 * problem.weight / np.abs(sides) + paid, rtol=1e-6)
 
 
-@pytest.mark.parametrize("epsilon, added", [(50.0, False), (0.05, True)])
-def test_losses_of_dvp_agree_with_the_accounting_of_its_authors(problem, network, epsilon, added):
-    r"""The loss of an iteration is :math:`\Delta/s + 2\ln(1+\kappa)`.
-
-    If the Jacobian terms exceed the budget a of an iteration, :math:`\Phi = w c_1/(e^{a/4} - 1) -
-    \mu - D` is added, and half of a remains for the noise."""
-    T, budget = 10, Budget(epsilon, 1e-4)
-    authors = {"jacobian": "tight", "jacobian_terms": 2, "curvature": "deficit"}
-    done = perturbed(DualVariablePerturbation, **authors).calibrate(budget, problem, network, T)
-    a = np.sqrt(2 * zcdp_rho(epsilon, 1e-4, conversion="safe") / T)
-    mu, D, steepest = problem.least_convexity, 2 * ETA * 2, problem.record_curvature
-    assert done.Phi == pytest.approx(steepest / np.expm1(a / 4) - mu - D if added else 0.0)
-    twice = 2 * np.log1p(steepest / (mu + D + done.Phi))
-    moved, scales, paid = done.losses(problem, network, T)
-    assert np.allclose(paid, twice)
-    assert np.allclose(moved / scales + paid, a, rtol=1e-9)
-    assert not added or np.allclose(moved / scales, a / 2, rtol=1e-9)
-    (release,) = done.releases(problem, network, T)
-    assert np.allclose(release.losses(), a, rtol=1e-9)
-    once = perturbed(DualVariablePerturbation, **(authors | {"jacobian_terms": 1}))
-    least = once.calibrate(budget, problem, network, T).noise
-    assert least < done.noise or added
-
-
 # --- PR-ADMM ----------------------------------------------------------------------------------
 
 
@@ -344,7 +320,6 @@ def test_the_threshold_replaces_values_as_in_a_loop_over_edges(problem, uneven, 
                     dual_change[i] += x[i] - (x[j] if threshold == "literal" else used)
             dual = dual + ETA * dual_change
             shares.append(cut / links.sum())
-            assert at[t]["replaced"][0, r] == pytest.approx(shares[-1])
     assert 0 < np.mean(shares) < 1  # both cases happen
 
 

@@ -124,7 +124,7 @@ def test_huber_loss_has_a_bounded_record_gradient_and_squared_loss_does_not(stre
 @pytest.mark.parametrize("objective", ["B", "C"])
 def test_admm_without_noise_converges_to_the_optimum(streams, network, objective):
     problem = build_problem(streams, **OBJECTIVES[objective])
-    last = last_of(ExactADMM(calibration="none"), problem, network, streams, 1500)
+    last = last_of(ExactADMM(), problem, network, streams, 1500)
     assert problem.measure("normalised_error", last["released"]).max() < 1e-8
 
 
@@ -151,7 +151,7 @@ def test_one_step_of_d_zoa_has_the_mean_of_the_exact_update(streams, network):
     )
     calibrated = DZOA().calibrate(BUDGET, problem, network, 1)
     noisy = last_of(calibrated, wide, network, many, 1)["released"][0]
-    exact = last_of(ExactADMM(calibration="none"), problem, network, many, 1)
+    exact = last_of(ExactADMM(), problem, network, many, 1)
     off = noisy.mean(0) - exact["released"][0, 0]
     error = noisy.std(0) / np.sqrt(600)
     assert (np.abs(off) < 5 * error + 2e-3).all()

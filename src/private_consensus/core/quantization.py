@@ -43,37 +43,34 @@ class Grid:
         half = 2.0 ** (int(self.bits) - 1)
         return -half, half - 1.0
 
-    def quantize(self, x: np.ndarray, key: np.ndarray, counter: int, out: np.ndarray) -> int:
-        """Round values [agents, p] stochastically to the grid, without bias between its ends.
+    def quantize(self, x: np.ndarray, key: np.ndarray, counter: int) -> np.ndarray:
+        """Return values [agents, p] that are rounded stochastically to the grid.
 
-        ``key`` and ``counter`` determine the random numbers. Return the number of coordinates that
-        were clipped to the grid.
+        The rounding has no bias between the ends. ``key`` and ``counter`` determine the random
+        numbers.
         """
-        resolution = x.dtype.type(self.resolution)
-        v = x * (1 / resolution)
+        v = x * (1 / x.dtype.type(self.resolution))
         below = np.floor(v)
-        k = below + (uniforms(key, counter, x.shape) < v - below)
-        return self._clip(k, resolution, out)
+        return self._points(below + (uniforms(key, counter, x.shape) < v - below), x.dtype)
 
-    def add_noise(self, z: np.ndarray, deviation: float, key: np.ndarray, counter: int) -> int:
-        r"""Add :math:`N_{\eta Z}(0, \text{deviation}^2)` to grid points ``z`` in place.
+    def add_noise(
+        self, z: np.ndarray, deviation: float, key: np.ndarray, counter: int
+    ) -> np.ndarray:
+        r"""Return grid points z plus :math:`N_{\eta Z}(0, \text{deviation}^2)`, on the grid.
 
         The discrete Gaussian with parameter :math:`\sigma^2` on :math:`\eta Z` is :math:`\eta`
         times the one with :math:`\sigma^2/\eta^2` on the integers. ``deviation`` is in the unit of
-        ``z``. Sums outside the grid are clipped to it; return their number.
+        ``z``.
         """
         variance = self.variance(deviation)
         if variance == 0:
-            return 0
-        resolution = z.dtype.type(self.resolution)
+            return z
         samples = discrete_of(discrete_table(variance), key, counter, z.shape)
-        return self._clip(np.rint(z / resolution) + samples, resolution, z)
+        return self._points(np.rint(z / z.dtype.type(self.resolution)) + samples, z.dtype)
 
-    def _clip(self, k: np.ndarray, resolution: np.floating, out: np.ndarray) -> int:
-        """Clip multiples of the resolution to the grid; return the number of clipped values."""
-        clipped = np.clip(k, *self.ends)
-        out[:] = clipped.astype(out.dtype) * resolution
-        return int((clipped != k).sum())
+    def _points(self, k: np.ndarray, dtype: np.dtype) -> np.ndarray:
+        """Return the grid points at multiples k of the resolution, clipped to the ends."""
+        return np.clip(k, *self.ends).astype(dtype) * dtype.type(self.resolution)
 
     def variance(self, deviation: float) -> float:
         """Compute the variance of noise in squared grid steps; 0 below ``NEGLIGIBLE_VARIANCE``."""

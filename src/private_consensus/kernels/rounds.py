@@ -142,7 +142,7 @@ class Noise(NamedTuple):
     words: tuple[np.ndarray, np.ndarray]
 
 
-def round_models(x, u, grid: Grid, out, noise: Noise | None = None) -> int:
+def round_models(x, u, grid: Grid, out, noise: Noise | None = None):
     """Compute messages: models that are rounded to a grid, and discrete Gaussian noise.
 
     Parameters
@@ -157,18 +157,14 @@ def round_models(x, u, grid: Grid, out, noise: Noise | None = None) -> int:
         Overwritten with the messages.
     noise : Noise, optional
         Noise with a positive variance; None for no noise.
-
-    Returns
-    -------
-    int
-        Number of coordinates that are clipped to the ends of the grid.
     """
     options = grid.resolution, _ONE / grid.resolution, grid.lowest, grid.highest
     if noise is None:
-        return _round(x, u, *options, out)
+        _round(x, u, *options, out)
+        return
     table, bounds = _noise_tables(noise.variance, float(grid.highest - grid.lowest))
     random = noise.stream, *noise.words, np.empty(x.shape[1], np.float32)
-    return _round_with_noise(x, u, table, bounds, *random, *options, out)
+    _round_with_noise(x, u, table, bounds, *random, *options, out)
 
 
 @lru_cache(maxsize=128)  # more than the number of settings in a batch
@@ -179,29 +175,24 @@ def _noise_tables(variance: float, width: float) -> tuple[NoiseTable, np.ndarray
 
 @uncounted
 def _round(x, u, resolution, inverse, lowest, highest, out):
-    clip_count = 0
     for i in range(len(x)):
-        clip_count += round_row(x[i], u[i], resolution, inverse, lowest, highest, out[i])
-    return clip_count
+        round_row(x[i], u[i], resolution, inverse, lowest, highest, out[i])
 
 
 @uncounted
 def _round_with_noise(
     x, u, table, bounds, stream, first, second, samples, resolution, inverse, lowest, highest, out
 ):
-    clip_count = 0
     for i in range(len(x)):
-        counter, count = np.uint32(stream.counter + np.uint32(i)), -1
+        counter, is_decided = np.uint32(stream.counter + np.uint32(i)), False
         if bounds[-1] > 0:
-            count = round_to_few(
+            is_decided = round_to_few(
                 x[i], u[i], first[i], bounds, resolution, inverse, lowest, highest, out[i]
             )
-        if count < 0:
-            count = round_row(x[i], u[i], resolution, inverse, lowest, highest, out[i])
+        if not is_decided:
+            round_row(x[i], u[i], resolution, inverse, lowest, highest, out[i])
             find_steps(table, stream.first, stream.second, counter, 0, first[i], second[i], samples)
-            count += add_steps(out[i], samples, resolution, inverse, lowest, highest)
-        clip_count += count
-    return clip_count
+            add_steps(out[i], samples, resolution, inverse, lowest, highest)
 
 
 # --- Steps ----------------------------------------------------------------------------------------

@@ -122,17 +122,13 @@ def round_row(x, u, resolution, inverse, lowest, highest, out):
     """Round a row ``x`` stochastically to the grid with uniforms ``u``, and clip it to the grid.
 
     The grid has a ``resolution``, its ``inverse``, and the ends ``lowest`` and ``highest`` in
-    steps. ``out`` is overwritten with the result. Return the number of clipped values.
+    steps. ``out`` is overwritten with the result.
     """
-    clip_count = np.uint32(0)  # of 32 bits, as the values, so that the loop uses whole vectors
     for j in range(x.size):
         v = x[j] * inverse
         below = np.floor(v)
         k = below + (_ONE_STEP if u[j] < v - below else _ZERO)
-        clipped = min(max(k, lowest), highest)
-        clip_count = np.uint32(clip_count + np.uint32(clipped != k))
-        out[j] = clipped * resolution
-    return np.int64(clip_count)
+        out[j] = min(max(k, lowest), highest) * resolution
 
 
 @uncounted
@@ -179,15 +175,11 @@ def find_steps(table, k0, k1, counter, start, first, second, steps):
 def add_steps(z, steps, resolution, inverse, lowest, highest):
     """Add integer ``steps`` of the grid to rounded values ``z`` in place, and clip the result.
 
-    The grid is that of :func:`round_row`. Return the number of clipped values.
+    The grid is that of :func:`round_row`.
     """
-    clip_count = 0
     for j in range(z.size):
         new_value = np.rint(z[j] * inverse) + steps[j]
-        clipped = min(max(new_value, lowest), highest)
-        clip_count += clipped != new_value
-        z[j] = clipped * resolution
-    return clip_count
+        z[j] = min(max(new_value, lowest), highest) * resolution
 
 
 @uncounted
@@ -196,17 +188,16 @@ def round_to_few(x, u, words, bounds, resolution, inverse, lowest, highest, out)
 
     The first bit of a word is the sign of its sample. The number of bounds that exceed the other
     bits is the absolute value. ``words`` are the first words of the noise samples, and ``bounds``
-    the result of :func:`bounds_of`. Return the number of clipped values, or -1 if 32 bits do not
-    decide a sample. That is so for about one in a hundred million samples. The search in a table
-    takes twice as long, which would add 8 % to the time of a full run.
+    the result of :func:`bounds_of`. Return False if 32 bits do not decide a sample. That is so for
+    about one in a hundred million samples. The search in a table takes twice as long, which would
+    add 8 % to the time of a full run.
     """
-    clip_count, tied = np.uint32(0), np.uint32(0)
+    tied = np.uint32(0)  # of 32 bits, as the values, so that the loop uses whole vectors
     for j in range(x.size):
         v = x[j] * inverse
         below = np.floor(v)
         k = below + (_ONE_STEP if u[j] < v - below else _ZERO)
         clipped = min(max(k, lowest), highest)
-        clip_count = np.uint32(clip_count + np.uint32(clipped != k))
         is_positive = words[j] >> _SIGN_BIT
         word = np.uint32(~words[j]) if is_positive else words[j]
         length = _ZERO
@@ -214,7 +205,5 @@ def round_to_few(x, u, words, bounds, resolution, inverse, lowest, highest, out)
             length = length + (_ONE_STEP if word < bounds[i] else _ZERO)
             tied = np.uint32(tied | np.uint32(word == bounds[i]))
         noised = clipped + (length if is_positive else -length)
-        clipped = min(max(noised, lowest), highest)
-        clip_count = np.uint32(clip_count + np.uint32(clipped != noised))
-        out[j] = clipped * resolution
-    return np.int64(clip_count) if tied == 0 else np.int64(-1)
+        out[j] = min(max(noised, lowest), highest) * resolution
+    return tied == 0

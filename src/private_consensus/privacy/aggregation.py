@@ -113,15 +113,6 @@ def printed_bound(length: np.ndarray, beta: np.ndarray, change: np.ndarray) -> n
     return np.log(grown) / (beta * change)
 
 
-def limiting_average(length: np.ndarray, beta: np.ndarray) -> np.ndarray:
-    r"""Return the limit of :math:`\gamma` as h tends to 0, for :math:`\omega \ge 0`.
-
-    :math:`\gamma \to (1-e^{-s})/s`, :math:`s = \beta\omega/2`.
-    """
-    s = np.asarray(beta) * length / 2
-    return np.divide(-np.expm1(-s), s, out=np.ones_like(s), where=s > 0)
-
-
 def _require_wide(length: np.ndarray, change: np.ndarray) -> None:
     require(
         bool((length > change).all()) and bool((change > 0).all()),

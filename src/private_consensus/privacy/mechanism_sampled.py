@@ -135,8 +135,7 @@ class DiscreteMessage(OnBatches):
     """Discrete Gaussian noise on models that are rounded to a grid.
 
     The query is a pair of the rounded models and a function of the standard deviations [settings]
-    that adds the noise; it returns the messages and the fractions of clipped coordinates [settings,
-    runs].
+    that adds the noise and returns the messages.
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ class DPADMM(Algorithm):
     c1: AssumedBound = 1.0
     noise: NonNegative = 0.0
 
-    quantities: ClassVar = (INTERNAL, "released", "rho", "eta_0")
+    quantities: ClassVar = (INTERNAL, "released")
     needs: ClassVar[tuple[str, ...]] = ("records",)
     source: ClassVar[str] = "Huang et al., IEEE TIFS 2020; Gratton et al., section VI"
 
@@ -106,14 +106,6 @@ class DPADMM(Algorithm):
 
     def observables(self, state, problem, t):
         return {"internal": state.exact, "released": state.noisy}
-
-    def outcome(self, state, problem, network, release, t):
-        """Return the parameters ``rho`` and ``eta_0``, so that results contain the tuned values."""
-        shape = state.noisy.shape[:2]
-        return {
-            name: np.broadcast_to(np.reshape(getattr(self, name), (-1, 1)), shape)
-            for name in ("rho", "eta_0")
-        }
 
 
 def mean(x: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 from private_consensus.common.errors import require
 
 from ..parameters import Positive
-from .families.decentralized_sgd import FULL_BITS, T_C
+from .families.decentralized_sgd import T_C
 from .families.sampled_rounds import Round, SampledRounds
 
 
@@ -25,13 +25,13 @@ class DSGD(SampledRounds):
     ----------
     alpha : float
         Step size.
-    gradients : {"plain", "clipped", "private"}
-        Whether gradients are unchanged, as published, clipped to the norm K, or clipped with the
-        noise of Q-DPSGD-1 on their mean, for a comparison at the budget of the published figures.
+    gradients : {"plain", "private"}
+        Whether gradients are unchanged, as published, or clipped with the noise of Q-DPSGD-1 on
+        their mean, for a comparison at the budget of the published figures.
     """
 
     alpha: Positive = 0.2
-    gradients: Literal["plain", "clipped", "private"] = "plain"
+    gradients: Literal["plain", "private"] = "plain"
 
     source: ClassVar[str] = "Ding, section 4.5, Decentralized SGD"
 
@@ -39,7 +39,7 @@ class DSGD(SampledRounds):
         if self.gradients == "private":
             return super().calibrate(budget, problem, network, horizon)
         self.check(problem, network)
-        expected = f"inf, or gradients='private', since {self.gradients} gradients are not private"
+        expected = "inf, or gradients='private', since plain gradients are not private"
         require(not budget.private, "budget.epsilon", budget.epsilon, expected)
         return self
 
@@ -57,9 +57,6 @@ class DSGD(SampledRounds):
 
     def seconds(self, speeds):
         return self.waiting(speeds) + T_C
-
-    def bits(self, dim):
-        return float(FULL_BITS * dim)
 
 
 ALGORITHM = DSGD

@@ -1,11 +1,8 @@
 """Dual variable perturbation (Zhang, Zhu, IEEE TIFS 2017)."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from annotated_types import Ge, Le
-
-from ..parameters import CALIBRATION
 from .families.objective_perturbation import ObjectivePerturbed
 
 
@@ -22,16 +19,9 @@ class DualVariablePerturbation(ObjectivePerturbed):
         Unit of ``noise``: the scale of :math:`b_i`, or that of the resulting change of x, so that
         the scale of :math:`b_i` is :math:`D_i` times ``noise``. Xiao et al. state one scale for all
         algorithms; only in the unit ``x`` are the noises comparable.
-    jacobian_terms : {1, 2}
-        Number of Jacobian terms J in the privacy loss of an iteration. The authors bound the
-        removed record and the added one separately, which gives :math:`2\ln(1+\kappa)`: 2 terms
-        with ``jacobian: tight``. One term suffices. With 2 terms, ``curvature: deficit`` and the
-        epsilon a per iteration, the added curvature is that of the authors,
-        :math:`\Phi = w c_1/(e^{a/4} - 1) - \mu - D_i`.
     """
 
     unit: Literal["dual", "x"] = "dual"
-    jacobian_terms: Annotated[int, Ge(1), Le(2), CALIBRATION] = 1
 
     source: ClassVar[str] = "Zhang, Zhu, IEEE TIFS 12(1), 2017, Algorithm 2 (DVP)"
 

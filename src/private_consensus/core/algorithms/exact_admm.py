@@ -35,14 +35,14 @@ class ExactADMM(ConsensusADMM):
 
     Parameters
     ----------
-    calibration : {"paper", "gaussian_dp", "none"}
-        Rule by which a budget sets the noise. ``none``: no noise, which is not private. ``paper``:
-        :math:`\sigma_k` of (25). ``gaussian_dp``: the smallest noise with which all M releases
-        together are :math:`(\bar\epsilon, \delta)`-DP by Gaussian DP, with :math:`\bar\epsilon` the
-        claimed total (29). It requires a problem that bounds the gradient of a record.
+    calibration : {"paper", "gaussian_dp"}
+        Rule by which a budget sets the noise. ``paper``: :math:`\sigma_k` of (25).
+        ``gaussian_dp``: the smallest noise with which all M releases together are
+        :math:`(\bar\epsilon, \delta)`-DP by Gaussian DP, with :math:`\bar\epsilon` the claimed
+        total (29). It requires a problem that bounds the gradient of a record.
     """
 
-    calibration: Annotated[Literal["paper", "gaussian_dp", "none"], CALIBRATION] = "paper"
+    calibration: Annotated[Literal["paper", "gaussian_dp"], CALIBRATION] = "paper"
 
     quantities: ClassVar = ("released", "total_printed", "total_exact")
     needs: ClassVar[tuple[str, ...]] = ("proximal", "least_convexity")
@@ -52,10 +52,8 @@ class ExactADMM(ConsensusADMM):
         if self.calibration == "paper":
             return super().calibrate(budget, problem, network, horizon)
         check_budget(budget)
-        if self.calibration == "none":
-            return self.claiming(budget, 0.0)
         bounded = bool(np.isfinite(problem.record_change("l2")))
-        expected = "paper or none: no noise suffices, since the gradient of a record is unbounded"
+        expected = "paper: no noise suffices, since the gradient of a record is unbounded"
         require(bounded, "algorithm.calibration", self.calibration, expected)
         # All M iterations together may cost what the paper claims for them.
         total = total_epsilon(budget.epsilon, budget.delta, horizon)

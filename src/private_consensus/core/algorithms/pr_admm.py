@@ -1,7 +1,7 @@
 """PR-ADMM: output perturbation with decaying noise and a threshold on received values."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from annotated_types import Ge, Le
@@ -11,19 +11,6 @@ from private_consensus.common.errors import require
 from ..parameters import CALIBRATION, Positive, PositiveInt, UnitInterval
 from .base import INTERNAL, column
 from .families.admm import ADMMFamily, Conversion
-
-
-class Received(NamedTuple):
-    """Result of one exchange of values with a threshold.
-
-    ``total`` has the sums of the values that agents use, [settings, runs, agents, dim].
-    ``distance`` has the accumulated distances, [settings, runs, agents, agents]. ``replaced`` is
-    the fraction of received values that are replaced, [settings, runs].
-    """
-
-    total: np.ndarray
-    distance: np.ndarray
-    replaced: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +69,7 @@ class PeriodicallyReducedADMM(ADMMFamily):
     sums: Annotated[Literal["direct", "printed"], CALIBRATION] = "direct"
     rho_conversion: Conversion = "safe"
 
-    quantities: ClassVar = (INTERNAL, "released", "replaced")
+    quantities: ClassVar = (INTERNAL, "released")
     source: ClassVar[str] = "Ding, section 3.3, Theorems 2 and 3"
 
     def variance_ratio(self, t: int) -> Any:
@@ -101,24 +88,28 @@ class PeriodicallyReducedADMM(ADMMFamily):
             return state
         # The threshold does not apply to the starting points.
         zero = np.zeros((*state.x.shape[:-1], network.n_agents))
-        first = self._received(network, state.x, zero)
-        return state._replace(extra={"distance": first.distance, "replaced": first.replaced})
+        _, distance = self._received(network, state.x, zero)
+        return state._replace(extra={"distance": distance})
 
     def step(self, state, problem, network, release, t):
         after = super().step(state, problem, network, release, t)
         if self.threshold == "none":
             return after
-        used, distance, replaced = self._received(network, after.x, state.extra["distance"])
+        used, distance = self._received(network, after.x, state.extra["distance"])
         # Line 24 updates the dual by all values as received, the proof by the used values.
         dual = after.dual
         if self.threshold == "consistent":
             disagreement = network.degrees[..., None] * after.x - used
             dual = state.dual + self.dual_step * disagreement
-        extra = {"distance": distance, "replaced": replaced}
-        return after._replace(dual=dual, received=used, extra=extra)
+        return after._replace(dual=dual, received=used, extra={"distance": distance})
 
-    def _received(self, network, x: np.ndarray, distance: np.ndarray) -> Received:
-        """Apply the threshold to the new values that agents receive from their neighbours."""
+    def _received(
+        self, network, x: np.ndarray, distance: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return sums of the values that agents use of new messages x, and accumulated distances.
+
+        They are [settings, runs, agents, dim] and [settings, runs, agents, agents].
+        """
         members, new_distance = network.closed_neighbourhoods, np.zeros_like(distance)
         to_members = np.linalg.norm(x[..., None, :] - network.gather(x, members), axis=-1)
         np.put_along_axis(new_distance, np.broadcast_to(members, to_members.shape), to_members, -1)
@@ -130,14 +121,7 @@ class PeriodicallyReducedADMM(ADMMFamily):
         used = network.neighbour_sum(np.ones((*x.shape[:-1], 1)), is_near)
         # An own value replaces each value beyond the threshold.
         own_weight = network.degrees[..., None] - used
-        replaced = 1.0 - used.sum((-1, -2)) / network.degrees.sum(-1)
-        return Received(network.neighbour_sum(x, is_near) + own_weight * x, total, replaced)
-
-    def observables(self, state, problem, t):
-        quantities = super().observables(state, problem, t)
-        if self.threshold != "none":
-            quantities["replaced"] = state.extra["replaced"]
-        return quantities
+        return network.neighbour_sum(x, is_near) + own_weight * x, total
 
     # Formulas.
 

@@ -81,15 +81,12 @@ class QDPSGD1(SampledRounds):
         sizes = np.floor(computed_per_second(speeds) * deadline).astype(int)
         # Rounding of the product could exceed the largest size, which sets the sampled rows.
         sizes = np.minimum(sizes, self.max_batch_size)
-        return np.broadcast_to(sizes, (self.settings, *speeds.shape))
+        return np.broadcast_to(sizes, (len(sizes), *speeds.shape))
 
     def seconds(self, speeds):
         """Return the duration of a round: the deadline plus the time to send, [settings, 1]."""
         duration = np.add(self.deadline(), np.multiply(T_C, self.s) / FULL_BITS)
         return np.reshape(duration, (-1, 1))
-
-    def bits(self, dim):
-        return np.multiply(self.s, float(dim))
 
     def steps(self, T):
         """Return the gradient step :math:`a` and the mixing step :math:`e` of a run of T rounds."""

@@ -33,8 +33,7 @@ class QDPSGD2(QDPSGD1):
     Theorem 15 requires :math:`c = a e + \eta\sqrt p|S|/K` times the noise of Q-DPSGD-1 (``sigma2:
     full``). With the second term, which the rounding causes, the noise exceeds the range of a grid
     of few bits. Without it (``drop_eta``), the noise is far smaller than a step of the grid and
-    never changes a message. ``as_q1`` sets c = 1. ``saturated`` counts the coordinates that are
-    clipped after the rounding or after the noise.
+    never changes a message. ``as_q1`` sets c = 1.
 
     Parameters
     ----------

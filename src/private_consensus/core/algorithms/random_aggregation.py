@@ -19,8 +19,7 @@ class RandomAggregation(Algorithm):
 
     Each agent outputs :math:`w\omega + \Delta` in each coordinate, with w uniform on (0, 1) and
     Laplace noise :math:`\Delta`. There is a single iteration. The observables are the bound (11),
-    the conditional expectation that it bounds, by quadrature, and the mean privacy loss of sampled
-    outputs.
+    and the conditional expectation that it bounds, by quadrature.
 
     Parameters
     ----------
@@ -38,7 +37,7 @@ class RandomAggregation(Algorithm):
 
     calibration: ClassVar = GIVEN
     source: ClassVar[str] = "Xiao et al., Theorems 2.2 and 2.3, eqs. (10) and (11), Figure 1"
-    quantities: ClassVar = ("exact", "bound", "excess", "limit", "sampled", "worst", "released")
+    quantities: ClassVar = ("exact", "bound", "excess", "released")
 
     def __post_init__(self):
         super().__post_init__()
@@ -59,22 +58,10 @@ class RandomAggregation(Algorithm):
         return Iterates(release("aggregate", lengths * weights))
 
     def observables(self, state, problem, t):
-        outputs = state.x
-        omega, beta, change = map(column, (self.omega, self.beta, self.change))
-        sampled = aggregation.realised_loss(outputs, omega, beta, change) / (beta * change)
         fields = [np.ravel(field) for field in (self.omega, self.beta, self.change)]
-        exact = aggregation.exact_average(*fields)
-        bound = aggregation.printed_bound(*fields)
-        unit = np.ones((1, outputs.shape[1]))
-        return {
-            "exact": exact[:, None] * unit,
-            "bound": bound[:, None] * unit,
-            "excess": (bound - exact)[:, None] * unit,
-            "limit": aggregation.limiting_average(*fields[:2])[:, None] * unit,
-            "sampled": sampled.mean((-1, -2)),
-            "worst": sampled.max((-1, -2)),
-            "released": outputs,
-        }
+        exact = aggregation.exact_average(*fields)[:, None] * np.ones(state.x.shape[:2])
+        bound = aggregation.printed_bound(*fields)[:, None] * np.ones(state.x.shape[:2])
+        return {"exact": exact, "bound": bound, "excess": bound - exact, "released": state.x}
 
 
 ALGORITHM = RandomAggregation

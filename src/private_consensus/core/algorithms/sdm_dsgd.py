@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..parameters import Positive, UnitInterval
-from .families.decentralized_sgd import FULL_BITS, T_C
+from .families.decentralized_sgd import T_C
 from .families.sampled_rounds import Round, SampledRounds
 
 
@@ -31,8 +31,7 @@ class SDMDSGD(SampledRounds):
     theta : float
         Relaxation :math:`\theta`: weight of the new model in its mean with the previous model.
     c : float
-        Probability with which a coordinate is sent. ``bits`` counts the sent values, but not their
-        indices.
+        Probability with which a coordinate is sent.
     """
 
     alpha: Positive = 0.2
@@ -46,10 +45,6 @@ class SDMDSGD(SampledRounds):
 
     def seconds(self, speeds):
         return self.waiting(speeds) + np.reshape(np.multiply(self.c, T_C), (-1, 1))
-
-    def bits(self, dim):
-        # Indices need no bits: both ends of an edge sample the same coordinates.
-        return np.multiply(self.c, float(FULL_BITS * dim))
 
 
 ALGORITHM = SDMDSGD

@@ -8,27 +8,7 @@ retained directions. Either the sign of :math:`g^T w(\pm 1)` agrees with t, or t
 on :math:`g^T w = 0` for a t between -1 and 1.
 """
 
-from typing import NamedTuple
-
 import numpy as np
-
-
-class Solution(NamedTuple):
-    """Minimisers of a batch of quadratics, with indicators of the repair of M.
-
-    Attributes
-    ----------
-    w : ndarray, shape (..., d)
-        Minimisers.
-    repaired : ndarray, shape (...)
-        1 if M had an eigenvalue <= 0, else 0.
-    dropped : ndarray, shape (...)
-        Fraction of the eigenvectors of M along which w is 0.
-    """
-
-    w: np.ndarray
-    repaired: np.ndarray
-    dropped: np.ndarray
 
 
 def minimise(
@@ -37,7 +17,7 @@ def minimise(
     absolute: np.ndarray,
     *,
     ridge: np.ndarray | float = 0.0,
-) -> Solution:
+) -> np.ndarray:
     r"""Minimise :math:`w^T M w + b^T w + |g^T w|`, with M repaired if it is indefinite.
 
     A diagonal is added to M. Then w is 0 along eigenvectors with eigenvalues <= 0 (Zhang et al.,
@@ -54,18 +34,15 @@ def minimise(
 
     Returns
     -------
-    Solution
-        Minimisers, indicators of repaired matrices, and fractions of dropped directions.
+    ndarray, shape (..., d)
+        Minimisers w.
     """
-    smallest = np.linalg.eigvalsh(matrix)[..., 0]
     diagonal = np.broadcast_to(ridge, linear.shape)
     values, vectors = np.linalg.eigh(matrix + diagonal[..., None] * np.eye(matrix.shape[-1]))
     beta, gamma = np.vecmat(linear, vectors), np.vecmat(absolute, vectors)
     retained = values > 0
     inverse = np.divide(1.0, values, out=np.zeros_like(values), where=retained)
-    w = _point(inverse, beta, gamma, _multiplier(inverse, beta, gamma))
-    dropped = 1.0 - retained.mean(-1)
-    return Solution(np.matvec(vectors, w), (smallest <= 0).astype(float), dropped)
+    return np.matvec(vectors, _point(inverse, beta, gamma, _multiplier(inverse, beta, gamma)))
 
 
 def _point(inverse, beta, gamma, t) -> np.ndarray:

@@ -52,15 +52,13 @@ def compiled_step(algorithm: Any, state: Any, problem: Any, network: Any, releas
     sent = state.message if sends_noise else np.empty_like(x) if round_.grids else x
     base = sent if round_.from_message else x
     clips = np.broadcast_to(np.asarray(algorithm.clip_norm, float), settings)
-    saturated = np.zeros((settings, runs))
 
     def _compute_runs(begin: int, end: int) -> None:
         for run in range(begin, end):
             keys = {name: rounds.keys(key[run], (t - 1) * agents) for name, key in streams.items()}
             if round_.grids:
                 deviations = batch.deviation if sends_noise else np.zeros(settings)
-                clipped = _round(x[:, run], round_.grids, deviations, keys, sent[:, run])
-                saturated[:, run] = np.minimum(clipped / (agents * dim), 1.0)
+                _round(x[:, run], round_.grids, deviations, keys, sent[:, run])
             sizes = np.ascontiguousarray(batch.sizes[:, run])
             gradients = np.empty((settings, agents, dim), x.dtype)
             first = (np.arange(settings) * runs + run) * agents
@@ -79,22 +77,20 @@ def compiled_step(algorithm: Any, state: Any, problem: Any, network: Any, releas
                 rounds.mix_and_step(*arrays, steps[s], noise, sparse[s])
 
     share_out(_compute_runs, runs)
-    return algorithm.after(state, batch, x, saturated=saturated)
+    return algorithm.after(state, batch, x)
 
 
-def _round(x, grids, deviations, keys, sent) -> np.ndarray:
-    """Round models of one run, add noise, and return the number of clipped values per setting."""
+def _round(x, grids, deviations, keys, sent) -> None:
+    """Round models of one run, and add noise."""
     shape = x.shape[1:]
     u, words = rounds.uniforms(keys["rounding"], *shape), None
-    counts = []
     for s, grid in enumerate(grids):
         noise, variance = None, grid.variance(deviations[s])
         if variance:
             words = rounds.words(keys["discrete"], *shape) if words is None else words
             noise = rounds.Noise(variance, keys["discrete"], words)
         points = rounds.Grid(*np.array([grid.resolution, *grid.ends], np.float32))
-        counts.append(rounds.round_models(x[s], u, points, sent[s], noise))
-    return np.array(counts)
+        rounds.round_models(x[s], u, points, sent[s], noise)
 
 
 def _sparse(round_: Any, mask: np.ndarray, settings: int) -> list[rounds.Sparse]:

@@ -1,7 +1,7 @@
 """Common base of Q-DPSGD, DSGD and SDM-DSGD (Ding, 4.4 and 4.5)."""
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -20,25 +20,22 @@ from private_consensus.privacy.subsampling import (
 )
 
 from ...parameters import CALIBRATION, NonNegative, Positive, PositiveInt
-from ..base import INTERNAL, Algorithm, Internal, column
+from ..base import INTERNAL, Algorithm, column
 
 FULL_BITS, T_C = 16, 3.0
 """Bits of an uncompressed number; seconds :math:`T_c` to send an uncompressed vector."""
 
 
 class SGDState(NamedTuple):
-    """State of decentralized SGD: models, messages and costs.
+    """Models, messages and seconds since the start of the run.
 
-    Models are [settings, runs, agents, p]. Messages have the same shape if noise is added to
-    them; otherwise they are empty. The other fields are [settings, runs]: costs, and the fraction
-    of saturated coordinates.
+    Models are [settings, runs, agents, p]. Messages have the same shape if noise is added to them;
+    otherwise they are empty. Seconds are [settings, runs].
     """
 
     x: np.ndarray
     message: np.ndarray
     seconds: np.ndarray
-    bits: np.ndarray
-    saturated: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,9 +54,7 @@ class DecentralizedSGD(Algorithm):
 
     Run time is simulated. An agent computes :math:`V \sim U(10, 90)` gradients per second, with V
     sampled again in every round. Sending an uncompressed vector of 16-bit numbers takes :math:`T_c`
-    seconds. The observables of a round include its costs: ``seconds`` since the start of the run,
-    ``bits`` that one agent has broadcast, and ``saturated``, the fraction of coordinates in the
-    messages of the round that were clipped to the range of the grid.
+    seconds. The observable ``seconds`` is the time since the start of the run.
 
     :mod:`private_consensus.privacy.subsampling` has the distribution of batch sizes and the
     accountant for noisy batches.
@@ -95,12 +90,10 @@ class DecentralizedSGD(Algorithm):
     sigma_rule: Annotated[Literal["thm11", "accountant", "given"], CALIBRATION] = "thm11"
     noise_on: Literal["mean", "sum"] = "mean"
 
-    quantities: ClassVar = (INTERNAL, "released", "seconds", "bits", Internal("saturated"))
+    quantities: ClassVar = (INTERNAL, "released", "seconds")
     needs: ClassVar[tuple[str, ...]] = ("clipped_gradient", "rows_of", "initial", "records")
     released: ClassVar[str] = "gradient"
     """Quantity to which noise is added: gradient or message."""
-
-    # --- Privacy ----------------------------------------------------------------------------------
 
     @property
     def calibration(self) -> str:
@@ -112,17 +105,7 @@ class DecentralizedSGD(Algorithm):
         return fixed_batches(self.B)
 
     def sampled(self, problem, horizon: int) -> SampledNoise:
-        """Return the noisy batch of one agent, as input of the accountant.
-
-        Parameters
-        ----------
-        problem, horizon
-
-        Returns
-        -------
-        SampledNoise
-            Noise on the mean or on the sum.
-        """
+        """Return the noisy batch of one agent, as input of the accountant."""
         noisy_batch = noisy_mean if self.noise_on == "mean" else noisy_sum
         return noisy_batch(self.batches(), problem.records)
 
@@ -135,18 +118,9 @@ class DecentralizedSGD(Algorithm):
         return replace(self, sigma=float(sigma))
 
     def sigma_for(self, budget, problem, horizon: int) -> float:
-        r"""Return the sigma for a finite budget, by the rule ``sigma_rule``.
+        """Return the sigma for a finite budget, by the rule ``sigma_rule``.
 
         The formulas state noise on the mean. Noise on the sum is B times as large.
-
-        Parameters
-        ----------
-        budget, problem, horizon
-
-        Returns
-        -------
-        float
-            :math:`\sigma`, in units of the clipping norm.
         """
         if self.sigma_rule == "accountant":
             return self.sampled(problem, horizon).sigma(budget, horizon)
@@ -188,8 +162,6 @@ class DecentralizedSGD(Algorithm):
         factor = self.theorem_factor(problem, horizon)
         return theorem11_epsilon(sigma, delta, problem.records, horizon, factor=factor)
 
-    # --- Rounds -----------------------------------------------------------------------------------
-
     @property
     def max_batch_size(self) -> int:
         """Largest possible batch size."""
@@ -198,12 +170,7 @@ class DecentralizedSGD(Algorithm):
     def batch_sizes(self, speeds: np.ndarray) -> np.ndarray:
         """Return the batch sizes [settings, runs, agents] for uniform numbers of the speeds."""
         sizes = np.reshape(np.asarray(self.B, int), (-1, 1, 1))
-        return np.broadcast_to(sizes, (self.settings, *speeds.shape))
-
-    @property
-    def settings(self) -> int:
-        """Number of settings of the batch."""
-        return max(np.size(getattr(self, field.name)) for field in fields(self))
+        return np.broadcast_to(sizes, (len(sizes), *speeds.shape))
 
     def seconds(self, speeds: np.ndarray) -> Any:
         """Return the duration of a round, broadcastable to [settings, runs]; by default 0.
@@ -212,49 +179,32 @@ class DecentralizedSGD(Algorithm):
         """
         return 0.0
 
-    def bits(self, dim: int) -> Any:
-        """Return the bits that an agent broadcasts in a round, per setting; by default 0."""
-        return 0.0
-
     def start(self, problem, network, release):
         self.check(problem, network)
         x = problem.initial(self.init, release)
         shape = (release.settings, len(x), problem.n_agents, problem.dim)
         # Compiled rounds overwrite models, so that every setting has its own copy.
         models = np.broadcast_to(x, shape).copy()
-        zero_cost = np.zeros(shape[:2])
         message = np.zeros_like(models if self.released == "message" else models[..., :0, :0])
-        return SGDState(models, message, zero_cost, zero_cost, zero_cost)
+        return SGDState(models, message, np.zeros(shape[:2]))
 
     def check(self, problem, network) -> None:
-        """Raise an error if the batch size or the mixing matrix is not supported.
-
-        Raises
-        ------
-        InvalidInput
-            For negative self-weights, which Assumption 1 excludes, and for batches that are larger
-            than the number of records.
-        """
+        """Refuse negative self-weights and batches that are larger than the number of records."""
         # Laplacian weights with a small scale have negative self-weights.
         smallest = float(network.own_weights.min())
-        require(
-            smallest >= -1e-12,
-            "network.scale",
-            f"a mixing matrix with the self-weight {smallest:.3g}",
-            "no negative self-weight (Assumption 1)",
-        )
+        text = f"a mixing matrix with the self-weight {smallest:.3g}"
+        expected = "no negative self-weight (Assumption 1)"
+        require(smallest >= -1e-12, "network.scale", text, expected)
         expected = f"a batch of at most {problem.records} records, those of an agent"
         fits = self.max_batch_size <= problem.records
         require(fits, "algorithm.B", self.B, expected)
 
-    def after(self, state, batch, x, message: Any = None, saturated: Any = 0.0) -> SGDState:
+    def after(self, state, batch, x, message: Any = None) -> SGDState:
         """Return the state after a round with models x and, if it has noise, a message."""
         return SGDState(
             x.astype(state.x.dtype, copy=False),
             state.message if message is None else message,
             state.seconds + self.seconds(computed_per_second(batch.speeds)),
-            state.bits + np.reshape(self.bits(x.shape[-1]), (-1, 1)),
-            np.broadcast_to(saturated, x.shape[:2]),
         )
 
     def gradient_at(self, problem, x: np.ndarray):
@@ -262,15 +212,11 @@ class DecentralizedSGD(Algorithm):
         clips = np.broadcast_to(self.clip_norm, len(x))
 
         def means(rows: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-            return np.array(
-                [
-                    [
-                        problem.clipped_gradient(x[s, r], rows[r], sizes[s, r], float(clips[s]))
-                        for r in range(x.shape[1])
-                    ]
-                    for s in range(len(x))
-                ]
+            gradients = (
+                problem.clipped_gradient(x[s, r], rows[r], sizes[s, r], float(clips[s]))
+                for s, r in np.ndindex(x.shape[:2])
             )
+            return np.reshape([*gradients], x.shape)
 
         return means
 
@@ -278,8 +224,6 @@ class DecentralizedSGD(Algorithm):
         return {
             "internal": state.x,
             "seconds": state.seconds,
-            "bits": state.bits,
-            "saturated": state.saturated,
             "released": state.message if self.released == "message" else state.x,
         }
 
@@ -293,20 +237,13 @@ def computed_per_second(speeds: np.ndarray) -> np.ndarray:
     return SLOWEST + (FASTEST - SLOWEST) * speeds
 
 
-# --- Theorems 11 and 15 ---------------------------------------------------------------------------
-
-
 def theorem11_sigma(budget: Budget, records: int, horizon: int, *, factor: float = 1.0) -> float:
     r"""Return the sigma of Theorem 11 and Remark 6 of Ding; 0 for an infinite budget.
 
     .. math:: \sigma^2 = \frac{16T}{m^2\epsilon}\left(\frac{2\ln(1/\delta)}{\epsilon}+1\right)c^2
 
-    Parameters
-    ----------
-    records, horizon : int
-        Number of records m of an agent and number of rounds T.
-    factor : float
-        c: 1 for Q-DPSGD-1, :func:`theorem15_factor` for Q-DPSGD-2.
+    for m ``records`` of an agent and T = ``horizon`` rounds. ``factor`` is c: 1 for Q-DPSGD-1,
+    :func:`theorem15_factor` for Q-DPSGD-2.
     """
     if not budget.private:
         return 0.0
@@ -316,12 +253,7 @@ def theorem11_sigma(budget: Budget, records: int, horizon: int, *, factor: float
 
 
 def theorem11_epsilon(
-    sigma: float,
-    delta: float,
-    records: int,
-    horizon: int,
-    *,
-    factor: float = 1.0,
+    sigma: float, delta: float, records: int, horizon: int, *, factor: float = 1.0
 ) -> float:
     r"""Return the epsilon of Theorem 11 for a sigma; the inverse of :func:`theorem11_sigma`.
 
@@ -340,13 +272,8 @@ def theorem15_factor(
 ) -> float:
     r"""Return the factor :math:`c = \alpha\varepsilon + \eta\sqrt p\,|S|/K` of Theorem 15.
 
-    Parameters
-    ----------
-    step : float
-        Product of gradient step and mixing step, :math:`\alpha\varepsilon`.
-    resolution : float
-        Resolution :math:`\eta` of the grid; 0 to omit the second term.
-    dim, clip, size : float
-        Number p of coordinates, clipping norm K, and batch size :math:`|S|`.
+    ``step`` is the product of gradient step and mixing step, :math:`\alpha\varepsilon`, and
+    ``resolution`` that of the grid, :math:`\eta`; 0 omits the second term. ``dim`` is the number p
+    of coordinates, ``clip`` the clipping norm K, and ``size`` the batch size :math:`|S|`.
     """
     return step + resolution * math.sqrt(dim) * size / clip

@@ -3,7 +3,7 @@
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -11,21 +11,13 @@ from private_consensus.privacy.functional import Sensitivity
 
 from ...parameters import CALIBRATION, NonNegative
 from ...solvers import quadratics
-from ..base import Algorithm
+from ..base import Algorithm, Iterates
 
 UNIT_DEVIATIONS = {"laplace": np.sqrt(2.0), "gaussian": 1.0}
 """Standard deviation of a unit draw of each noise."""
 
 RIDGE = 4.0
 """Ridge in standard deviations of the noise on the diagonal (Zhang et al. 2012)."""
-
-
-class ClassifierState(NamedTuple):
-    """Classifiers w [settings, runs, 1, d]; repaired and dropped parts [settings, runs]."""
-
-    w: np.ndarray
-    repaired: np.ndarray
-    dropped: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,8 +57,6 @@ class FunctionalMechanism(Algorithm):
     zbar: Annotated[Literal["public", "data"], CALIBRATION] = "public"
     emulated: Annotated[NonNegative, CALIBRATION] = 0.0
 
-    quantities: ClassVar = ("released", "repaired", "dropped")
-
     needs: ClassVar[tuple[str, ...]] = ("coefficients", "coefficient_change")
 
     def __post_init__(self):
@@ -95,20 +85,13 @@ class FunctionalMechanism(Algorithm):
     def perturbed(self, problem, release) -> tuple[np.ndarray, np.ndarray, Any]:
         """Return the noisy coefficients M [settings, runs, d, d], b and g [settings, runs, d]."""
 
-    def start(self, problem, network, release):
-        w = np.zeros((release.settings, release.runs, 1, problem.dim))
-        return ClassifierState(w, *2 * (np.zeros(w.shape[:2]),))
-
     def step(self, state, problem, network, release, t):
         matrix, linear, covariance = self.perturbed(problem, release)
         # Noise may make the matrix indefinite; a ridge of four deviations makes this rare.
         diagonal = np.diagonal(self.scales(problem)["quadratic"], axis1=-2, axis2=-1)
         ridge = RIDGE * UNIT_DEVIATIONS[self.mechanism] * diagonal
-        solution = quadratics.minimise(matrix, linear, covariance, ridge=ridge)
-        return ClassifierState(solution.w[..., None, :], solution.repaired, solution.dropped)
-
-    def observables(self, state, problem, t):
-        return {"released": state.w, "repaired": state.repaired, "dropped": state.dropped}
+        w = quadratics.minimise(matrix, linear, covariance, ridge=ridge)
+        return Iterates(w[..., None, :])
 
 
 def column_of_settings(value) -> np.ndarray:

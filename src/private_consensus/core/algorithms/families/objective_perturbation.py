@@ -40,21 +40,17 @@ class ObjectivePerturbed(ADMMFamily):
     ----------
     jacobian : {"paper", "tight"}
         Form of the Jacobian term J: :math:`2.8\kappa` or :math:`\ln(1+\kappa)`.
-    curvature : {"none", "half", "deficit"}
+    curvature : {"none", "half"}
         Rule for adding :math:`\Phi`. ``none``: never; a budget below the Jacobian terms is an
         error. ``half``: the smallest :math:`\Phi` for which J uses at most half of the budget of an
-        iteration. ``deficit``: only if J exceeds the budget of an iteration; J then uses half of
-        it (DVP as published).
+        iteration.
     Phi : float
         Added curvature :math:`\Phi`.
     """
 
     jacobian: Annotated[Literal["paper", "tight"], CALIBRATION] = "paper"
-    curvature: Annotated[Literal["none", "half", "deficit"], CALIBRATION] = "none"
+    curvature: Annotated[Literal["none", "half"], CALIBRATION] = "none"
     Phi: NonNegative = 0.0
-
-    jacobian_terms = 1
-    """Number of terms J per iteration."""
 
     def noise_scale(self, network, t: int) -> Any:
         """Return the scale of the noise in its own unit, broadcastable against iterates."""
@@ -71,7 +67,7 @@ class ObjectivePerturbed(ADMMFamily):
     def mechanisms(self, problem, network, horizon):
         def jacobian(t):
             penalty, ridge = self.penalty(network, t), column(self.Phi)
-            return self.jacobian_terms * jacobian_loss(problem, penalty, self.jacobian, ridge)
+            return jacobian_loss(problem, penalty, self.jacobian, ridge)
 
         minimiser = ObjectivePerturbation(
             problem.record_change(self.norm),
@@ -107,11 +103,10 @@ class ObjectivePerturbed(ADMMFamily):
         iterations = self.private_iterations(horizon)
         min_penalty = float(min(self.penalty(network, t).min() for t in iterations))
         budget_share = self.epsilon_share(budget, len(iterations))
-        jacobian_cost = self.jacobian_terms * jacobian_loss(problem, min_penalty, self.jacobian)
         # The remainder of the share is for the noise, so that it must not be 0.
-        if jacobian_cost < (budget_share if self.curvature == "deficit" else budget_share / 2):
+        if jacobian_loss(problem, min_penalty, self.jacobian) < budget_share / 2:
             return self
-        cost_per_term = budget_share / 2 / (self.jacobian_terms * problem.record_hessian_rank)
+        cost_per_term = budget_share / 2 / problem.record_hessian_rank
         kappa = np.expm1(cost_per_term) if self.jacobian == "tight" else cost_per_term / 2.8
         required = problem.record_curvature / kappa
         return replace(self, Phi=float(required - problem.least_convexity - min_penalty))

@@ -67,12 +67,12 @@ class SampledRounds(DecentralizedSGD):
 
     def step(self, state, problem, network, release, t):
         x, round_ = state.x, self.coefficients(release.horizon)
-        sent, saturated = x, np.zeros(x.shape[:2])
+        sent = x
         if round_.grids:
-            sent, saturated = rounded(x, round_.grids, release.key("rounding"), t)
+            sent = rounded(x, round_.grids, release.key("rounding"), t)
         if self.released == "message":
-            noisy = self.noisy_messages(sent, saturated, round_.grids, release.key("discrete"), t)
-            sent, saturated = release("message", (sent, noisy))
+            noisy = noisy_messages(sent, round_.grids, release.key("discrete"), t)
+            sent = release("message", (sent, noisy))
         base = sent if round_.from_message else x
         batch, gradient = release.batch(self.released), self.gradient_at(problem, base)
         if self.released == "gradient":
@@ -89,30 +89,26 @@ class SampledRounds(DecentralizedSGD):
             mask = np.stack([uniforms(key, counter, shape) for key in release.key("mask")])
             c = column(round_.fraction)
             y = x + np.where(mask < c, column(round_.relaxation) * (y - x) / c, 0.0)
-        message = sent if self.released == "message" else None
-        return self.after(state, batch, y, message, saturated)
-
-    def noisy_messages(self, rounded, saturated, grids, keys, t: int):
-        """Return the query of :class:`.DiscreteMessage`, which adds noise to rounded models."""
-        counter = (t - 1) * rounded.shape[2]
-
-        def messages(deviations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            sent, total = rounded.copy(), saturated.copy()
-            for s, run in np.ndindex(saturated.shape):
-                z = sent[s, run]
-                clipped = grids[s].add_noise(z, float(deviations[s]), keys[run], counter)
-                total[s, run] = min(total[s, run] + clipped / z.size, 1.0)
-            return sent, total
-
-        return messages
+        return self.after(state, batch, y, sent if self.released == "message" else None)
 
 
-def rounded(
-    x: np.ndarray, grids: tuple[Grid, ...], keys: np.ndarray, t: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return models that are rounded to the grids, and the fractions of clipped coordinates."""
-    z, clipped = np.empty_like(x), np.empty(x.shape[:2])
-    for s, run in np.ndindex(clipped.shape):
-        counter = (t - 1) * x.shape[2]
-        clipped[s, run] = grids[s].quantize(x[s, run], keys[run], counter, z[s, run])
-    return z, clipped / (x.shape[2] * x.shape[3])
+def rounded(x: np.ndarray, grids: tuple[Grid, ...], keys: np.ndarray, t: int) -> np.ndarray:
+    """Return models that are rounded to the grid of their setting."""
+    z, counter = np.empty_like(x), (t - 1) * x.shape[2]
+    for s, run in np.ndindex(x.shape[:2]):
+        z[s, run] = grids[s].quantize(x[s, run], keys[run], counter)
+    return z
+
+
+def noisy_messages(z: np.ndarray, grids: tuple[Grid, ...], keys: np.ndarray, t: int):
+    """Return the query of :class:`.DiscreteMessage`, which adds noise to rounded models z."""
+    counter = (t - 1) * z.shape[2]
+
+    def messages(deviations: np.ndarray) -> np.ndarray:
+        sent = np.empty_like(z)
+        for s, run in np.ndindex(z.shape[:2]):
+            deviation = float(deviations[s])
+            sent[s, run] = grids[s].add_noise(z[s, run], deviation, keys[run], counter)
+        return sent
+
+    return messages
