@@ -29,7 +29,6 @@ from .vectors import (
     largest_of,
     load,
     load_everywhere,
-    load_first,
     lowest_bit,
     maximum,
     minimum,
@@ -79,9 +78,9 @@ class _BackpropagationScratch(NamedTuple):
 
     Attributes
     ----------
-    h, back1, back2, transposed : ndarray of float32
-        Outputs of the hidden layer, derivatives by its inputs and by the outputs, and the
-        transposed second matrix.
+    h, back1, back2, transposed, bias : ndarray of float32
+        Outputs of the hidden layer, derivatives by its inputs and by the outputs, the transposed
+        second matrix, and the second bias.
     starts, bits, row_starts : ndarray of int64
         Offsets of the records' inputs and bit masks, and of their rows in ``h``.
     units, nonzero_inputs : ndarray of int64
@@ -92,6 +91,7 @@ class _BackpropagationScratch(NamedTuple):
     back1: np.ndarray
     back2: np.ndarray
     transposed: np.ndarray
+    bias: np.ndarray
     starts: np.ndarray
     bits: np.ndarray
     row_starts: np.ndarray
@@ -183,16 +183,16 @@ def _first_layer(x, begin, records, starts, bits, shape, h, row):
                 weights = load(x, begin + k * shape.hidden + c)
                 sums = _added(sums, weights, records.features, k, starts)
         remaining = shape.hidden - c
-        bias = load_first(x, begin + shape.inputs * shape.hidden + c, remaining)
+        bias = load(x, begin + shape.inputs * shape.hidden + c)
         for i in range(GROUP):
             store_first(h, (row + i) * shape.padded + c, remaining, _sigmoid(sums[i] + bias))
 
 
 @uncounted
-def _second_layer(x, begin, shape, h, starts, row, outputs):
+def _second_layer(x, begin, bias, shape, h, starts, row, outputs):
     """Compute the outputs of four records."""
-    bias = load_first(x, begin + shape.hidden * CLASSES, CLASSES)
-    sums = bias, bias, bias, bias
+    initial = load(bias, 0)
+    sums = initial, initial, initial, initial
     for k in range(shape.hidden):
         sums = _added(sums, load(x, begin + k * CLASSES), h, k, starts)
     for i in range(GROUP):
@@ -203,6 +203,9 @@ def _second_layer(x, begin, shape, h, starts, row, outputs):
 def _forward(x, begin, records, rows, size, shape, scratch):
     """Compute the hidden units and, in ``back2``, the outputs of a model for a batch of records."""
     starts, bits, row_starts = scratch.starts, scratch.bits, scratch.row_starts
+    second_begin = begin + (shape.inputs + 1) * shape.hidden
+    for c in range(CLASSES):  # a vector would end after the last model
+        scratch.bias[c] = x[second_begin + shape.hidden * CLASSES + c]
     for r in range(0, size, GROUP):
         for i in range(r, r + GROUP):
             record = rows[min(i, size - 1)]
@@ -210,10 +213,8 @@ def _forward(x, begin, records, rows, size, shape, scratch):
             row_starts[i] = i * shape.padded
         four_starts, four_bits = _four(starts, r, r + 3), _four(bits, r, r + 3)
         _first_layer(x, begin, records, four_starts, four_bits, shape, scratch.h, r)
-        second_begin = begin + (shape.inputs + 1) * shape.hidden
-        _second_layer(
-            x, second_begin, shape, scratch.h, _four(row_starts, r, r + 3), r, scratch.back2
-        )
+        four_rows = _four(row_starts, r, r + 3)
+        _second_layer(x, second_begin, scratch.bias, shape, scratch.h, four_rows, r, scratch.back2)
 
 
 @uncounted
@@ -279,7 +280,7 @@ def _sum_rows(back, size, stride, width, out, begin):
 @uncounted
 def _backpropagate(x, begin, records, labels, rows, size, clip, shape, scratch, out):
     """Compute the gradient of the agent whose model begins at ``begin``."""
-    h, back1, back2, transposed, starts, bits, row_starts, units, nonzero_inputs = scratch
+    h, back1, back2, transposed, _, starts, bits, row_starts, units, nonzero_inputs = scratch
     hidden, padded, words = shape.hidden, shape.padded, shape.words
     end = shape.inputs * hidden
     second_begin = begin + end + hidden
@@ -413,4 +414,5 @@ def _scratch(rows: int, shape: Shape) -> _BackpropagationScratch:
     back2, transposed = aligned(rows * LANES), aligned(CLASSES * shape.padded)
     offsets, units = np.empty((3, rows), np.int64), np.arange(shape.hidden)
     inputs = np.empty(shape.inputs, np.int64)
-    return _BackpropagationScratch(h, back1, back2, transposed, *offsets, units, inputs)
+    arrays = h, back1, back2, transposed, aligned(LANES), *offsets, units, inputs
+    return _BackpropagationScratch(*arrays)

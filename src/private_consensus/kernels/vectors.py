@@ -70,9 +70,6 @@ class Vector(types.Type):
         return Conversion.unsafe if isinstance(other, types.Number) else None
 
 
-_DOUBLES, _SINGLES = Vector(types.float64), Vector(types.float32)
-
-
 @register_model(Vector)
 class _Model(models.PrimitiveModel):
     def __init__(self, manager, kind):
@@ -172,35 +169,6 @@ def store(typing, array, index, vector):
     return types.void(array, types.int64, vector), generate
 
 
-def _first(builder, array, index, count, kind, argument, context):
-    """Return the address and a mask of the lanes below ``count``."""
-    lanes = ir.Constant(ir.VectorType(ir.IntType(64), LANES), list(range(LANES)))
-    mask = builder.icmp_signed("<", lanes, _spread(builder, count, LANES))
-    return _place(context, builder, argument, array, index, kind), mask
-
-
-@intrinsic
-def load_first(typing, array, index, count):
-    """Load numbers from ``array[index]`` on into the first ``count`` lanes; other lanes are 0.
-
-    No numbers beyond these are read.
-    """
-    vector = _SINGLES
-
-    def generate(context, builder, sig, args):
-        address, mask = _first(builder, *args, vector, sig.args[0], context)
-        kind = context.get_value_type(vector)
-        align = ir.Constant(ir.IntType(32), 4)
-        function = cgutils.get_or_insert_function(
-            builder.module,
-            ir.FunctionType(kind, [address.type, align.type, mask.type, kind]),
-            f"llvm.masked.load.v{LANES}f32.p0",
-        )
-        return builder.call(function, [address, align, mask, ir.Constant(kind, [0.0] * LANES)])
-
-    return vector(array, types.int64, types.int64), generate
-
-
 @inlined
 def load_everywhere(array, index):
     """Load ``array[index]`` into all lanes; negative indices are not supported."""
@@ -212,15 +180,18 @@ def store_first(typing, array, index, count, vector):
     """Store the first ``count`` lanes to ``array[index]`` and following entries."""
 
     def generate(context, builder, sig, args):
-        address, mask = _first(builder, *args[:3], vector, sig.args[0], context)
-        kind = context.get_value_type(vector)
+        array, index, count, vector = args
+        lanes = ir.Constant(ir.VectorType(ir.IntType(64), LANES), list(range(LANES)))
+        mask = builder.icmp_signed("<", lanes, _spread(builder, count, LANES))
+        address = _place(context, builder, sig.args[0], array, index, sig.args[3])
         align = ir.Constant(ir.IntType(32), 4)
+        kinds = [vector.type, address.type, align.type, mask.type]
         function = cgutils.get_or_insert_function(
             builder.module,
-            ir.FunctionType(ir.VoidType(), [kind, address.type, align.type, mask.type]),
+            ir.FunctionType(ir.VoidType(), kinds),
             f"llvm.masked.store.v{LANES}f32.p0",
         )
-        builder.call(function, [args[3], address, align, mask])
+        builder.call(function, [vector, address, align, mask])
         return context.get_dummy_value()
 
     return types.void(array, types.int64, types.int64, vector), generate
