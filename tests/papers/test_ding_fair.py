@@ -203,7 +203,6 @@ def test_metrics_match_fairlearn(problem, network, streams):
         rows = problem.test[index]
         y, z = problem.labels[rows], problem.protected[rows]
         predictions = (problem.features[rows] @ w[setting, index, 0] > 0).astype(int)
-        by_group = [(predictions[z == g] == y[z == g]).mean() for g in (0, 1)]
         expected = {
             "accuracy": (predictions == y).mean(),
             "error": (predictions != y).mean(),
@@ -212,19 +211,9 @@ def test_metrics_match_fairlearn(problem, network, streams):
             "risk_difference": oracle.demographic_parity_difference(
                 y, predictions, sensitive_features=z
             ),
-            "equalized_odds_difference": oracle.equalized_odds_difference(
-                y, predictions, sensitive_features=z
-            ),
-            "accuracy_group_0": by_group[0],
-            "accuracy_group_1": by_group[1],
         }
-        if predictions.any():
-            expected["demographic_parity_ratio"] = oracle.demographic_parity_ratio(
-                y, predictions, sensitive_features=z
-            )
         for name, number in expected.items():
             assert measured[name][setting, index] == pytest.approx(number, abs=1e-12), name
-    assert (measured["demographic_parity_ratio"][2] == 1).all()
 
 
 def test_the_logistic_fit_has_a_zero_gradient_on_the_training_rows(problem, network, streams):
