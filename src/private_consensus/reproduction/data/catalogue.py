@@ -55,7 +55,7 @@ class Entry:
     licence : str
         Terms of use.
     needs : str
-        Key or account that a user needs for the download.
+        Key or account that a user needs for the download; empty if none.
     publishers : tuple of Source
         Download sources, in the order in which they are tried.
     """
@@ -74,7 +74,8 @@ def entry(dataset: str) -> Entry:
     content = ENTRIES[arguments.choice("data set", dataset, DATA_SETS)]
     return Entry(
         name=dataset,
-        **{key: content[key] for key in ("title", "licence", "citation", "needs")},
+        **{key: content[key] for key in ("title", "licence", "citation")},
+        needs=content.get("needs", ""),
         mirror=Source(**content["mirror"]),
         publishers=tuple(Source(**publisher) for publisher in content["publishers"]),
     )
