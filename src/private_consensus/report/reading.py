@@ -33,29 +33,24 @@ class Results:
 
     Parameters
     ----------
-    scale : str
-        Name of the scale, e.g. ``paper``.
     papers : mapping
         Key to a paper, dumped from :class:`~.reproduction.configuration.schema.Paper`.
-    claims, privacy : list of rows
-        Rows of ``claims.parquet`` and ``privacy.parquet``.
+    claims, privacy, statements : list of rows
+        Rows of the Parquet files with these names.
     facts : mapping
         Figure to its data source and range of numbers of runs, ``source`` and ``runs``.
     tables : mapping
-        Table to its numbers, as returned by
-        :func:`~private_consensus.reproduction.results.tables.table_numbers`.
+        Table to its numbers.
+    cards : list of rows
+        Cards of the prepared data.
     audit : mapping
-        Rows of the tables in ``audit``, by name: ``audits`` and ``repairs``.
-    statements : list of rows
-        Rows of ``statements.parquet``.
+        Rows of the tables in ``audit``, by name: ``audits``, ``observers`` and ``repairs``.
     labels : mapping
         ``algorithm.variant`` to the label of its curves.
     comparison : Path, optional
         Folder of the published comparison of methods.
     is_reference : bool
         True for the published reference, which has no PDF files.
-    seed : int
-        Seed of all random streams.
     commit, versions
         Commit and library versions; they may differ between runs with equal results.
     """
@@ -105,10 +100,8 @@ def read_results(plan: Row, files: Any, *, scale: str, commit: str) -> Results:
     plan : mapping
         Content of ``plan.json``: ``papers``, ``labels`` and the configuration ``config``.
     files : mapping or Namedlist of Snakemake
-        Paths by kind. Parquet files are ``claims``, ``privacy``, and those of each figure
-        (``numbers``) and table (``tables``, optional). Each data card has a JSON file (``cards``).
-        Also optional: Parquet files of audits and corrected variants (``audit``), of statements
-        (``statements``), and of the published comparison of methods (``compared``).
+        Paths by kind: ``claims``, ``privacy``, ``numbers`` (one per figure), and ``cards`` (JSON);
+        optionally ``tables``, ``audit``, ``statements`` and ``compared``.
     """
     statements, compared = files.get("statements"), files.get("compared")
     return Results(
@@ -156,11 +149,9 @@ def described_commit(folder: str | Path) -> str:
 
 
 def closing_lines(results: str | Path, provenances: Iterable[str | Path] = ()) -> list[str]:
-    """Return the lines that are printed at the end of a run.
+    """Return the path of the report, the surrogate data sets with reasons, and how to replace them.
 
-    They are the path of the report if it exists, one line with the reason per surrogate data set,
-    and, if there are surrogates, how to use real data. ``provenances`` are the files of the data
-    sets that the requested results use; the folder can contain those of earlier runs as well.
+    ``provenances`` are the files of the data sets that the requested results use.
     """
     results = Path(results)
     page = results / "report" / "index.html"

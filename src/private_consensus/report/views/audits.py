@@ -2,9 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable
 from operator import itemgetter
-from typing import Any
 
 from private_consensus.audits.result import (
     LEAKS,
@@ -29,7 +27,8 @@ ICONS = {
 
 def page(results: Results) -> dict[str, object]:
     """Collect the content of the page of audits: one group of audits per method."""
-    rows = table(results.audit.get("audits", []), results)
+    audits = results.audit.get("audits", [])
+    rows = [{**row, "setting": _setting(row, results), "icon": _icon(row)} for row in audits]
     return {
         "methods": [
             {
@@ -43,11 +42,6 @@ def page(results: Results) -> dict[str, object]:
             for name, group in grouped(rows, itemgetter("algorithm")).items()
         ]
     }
-
-
-def table(rows: Iterable[Row], results: Results) -> list[dict[str, Any]]:
-    """Return one row per audit, with a description of its setting and an icon."""
-    return [{**row, "setting": _setting(row, results), "icon": _icon(row)} for row in rows]
 
 
 def _setting(row: Row, results: Results) -> str:

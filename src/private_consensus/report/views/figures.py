@@ -64,17 +64,16 @@ def _content(
         "heading": heading(spec["title"]),
         "command": command(name, scale),
         "claims": of_figure(results, name),
-        "experiments": [experiment(key, paper["experiments"][key], scale) for key in experiments],
+        "experiments": [experiment(paper["experiments"][key], scale) for key in experiments],
     }
 
 
-def experiment(key: str, spec: Row, scale: str) -> dict[str, object]:
-    """Add the name of an experiment, and the settings that all of its variants share as YAML."""
-    reduced = spec["smoke"] if scale == "smoke" else None
-    shared = {name: spec[name] for name in SHARED if spec.get(name)}
-    shared |= {"smoke": reduced} if reduced else {}
-    settings = yaml.safe_dump(_stated(shared), sort_keys=False, default_flow_style=None)
-    return {**spec, "name": key, "settings": settings, "is_reduced": bool(reduced)}
+def experiment(spec: Row, scale: str) -> dict[str, object]:
+    """Add the settings that all variants of an experiment share as YAML."""
+    keys = [*SHARED, "smoke"] if scale == "smoke" else SHARED
+    shared = _stated({key: spec.get(key) for key in keys})
+    settings = yaml.safe_dump(shared, sort_keys=False, default_flow_style=None)
+    return {**spec, "settings": settings}
 
 
 def _stated(value: Any) -> Any:
