@@ -77,7 +77,7 @@ SETTINGS = {
         {"mechanism": law, "sens": sens, "fair": fair, "alpha": alpha}
         for law in ("laplace", "gaussian")
         for sens in ("paper", "tight")
-        for fair, alpha in (("off", 1.0), ("plus", 1.0), ("penal", 1.0), ("penal", 0.0))
+        for fair, alpha in (("off", 1.0), ("penal", 1.0), ("penal", 0.0))
     ],
     "pflr": [{"share": 0.1}, {"share": 0.5, "sens": "paper"}, {"shift": "raw", "zbar": "data"}],
 }

@@ -17,7 +17,7 @@ import numpy as np
 
 from private_consensus.common.errors import arguments
 
-FAIRNESS = ("off", "perrec", "plus", "penal")
+FAIRNESS = ("off", "penal")
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class Sensitivity:
     ----------
     dim : int
         Number of features d.
-    fair : {"off", "perrec", "plus", "penal"}
-        ``off``: weights :math:`\frac12 - y`. ``perrec``: :math:`\frac12 - y + |z - \bar z|`.
-        ``plus``: :math:`\frac12 - y + z - \bar z`. ``penal``: both, as separate blocks.
+    fair : {"off", "penal"}
+        ``off``: weights :math:`\frac12 - y`. ``penal``: also :math:`z - \bar z`, as a separate
+        block.
     mean : float
         Mean :math:`\bar z` of the protected attribute.
     public_mean : bool
@@ -157,9 +157,7 @@ def weights(fair: str, mean: float) -> np.ndarray:
     label, group = 0.5 - outcomes[:, 0], outcomes[:, 1] - mean
     if fair == "off":
         return np.unique(label)[:, None]
-    if fair == "perrec":
-        return (label + np.abs(group))[:, None]
-    return (label + group)[:, None] if fair == "plus" else np.column_stack([label, group])
+    return np.column_stack([label, group])
 
 
 def _pair(first: np.ndarray, second: np.ndarray) -> float:

@@ -16,8 +16,7 @@ class NoisyCoefficients(Mechanism):
     """Independent noise on blocks of coefficients, each with its own scale and stream.
 
     The query is a mapping from the names of the blocks to arrays [settings, runs, d] or, for
-    ``quadratic``, symmetric matrices [settings, runs, d, d]. A block ``added`` without noise of its
-    own is a part of ``linear``, with which it is released as one sum.
+    ``quadratic``, symmetric matrices [settings, runs, d, d].
 
     Parameters
     ----------
@@ -51,18 +50,10 @@ class NoisyCoefficients(Mechanism):
                 # The noise of a symmetric matrix, from draws on all products of two columns.
                 noise = (noise + np.swapaxes(noise, -1, -2)) / 2
             noisy[name] = query[name] + scale * noise
-        if "added" in query:
-            noisy["linear"] = noisy["linear"] + query["added"]
         return noisy
 
-    @staticmethod
-    def block(query: Mapping[str, Any], name: str) -> np.ndarray:
-        """Return the private value of a block."""
-        value = np.array(query[name])
-        return value + query["added"] if name == "linear" and "added" in query else value
-
     def evidence(self, query, unit, output, t):
-        return {name: self.block(query, name) for name in self.scales}
+        return {name: np.array(query[name]) for name in self.scales}
 
     def loss(self, t):
         return np.asarray(self.sensitivity, float)
@@ -71,7 +62,7 @@ class NoisyCoefficients(Mechanism):
         order = ADDITIVE[self.distribution].norm_order
         changes = []
         for name, scale in self.scales.items():
-            change = np.abs(recorded.evidence[name] - self.block(query, name)) / scale
+            change = np.abs(recorded.evidence[name] - query[name]) / scale
             changes.append(change.reshape(*change.shape[:2], -1))
         return np.linalg.norm(np.concatenate(changes, axis=-1), order, axis=-1, keepdims=True)
 

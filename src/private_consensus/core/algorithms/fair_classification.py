@@ -71,9 +71,6 @@ class FairClassification(FunctionalMechanism):
 
     def __post_init__(self):
         super().__post_init__()
-        is_unit = self.fair == "penal" or bool(np.all(np.asarray(self.alpha) == 1))
-        expected = f"1, for which the sensitivity with fair: {self.fair} is stated"
-        require(is_unit, "algorithm.alpha", self.alpha, expected)
         holds = self.charge == "max" or self.sens == "paper" or not self.selected
         expected = "max, since Theorems 18 and 20 hold for the published sensitivities only"
         require(holds, "algorithm.charge", self.charge, expected)
@@ -145,15 +142,13 @@ class FairClassification(FunctionalMechanism):
     def perturbed(self, problem, release):
         exact = problem.coefficients
         blocks = {"linear": exact.linear, "quadratic": exact.quadratic}
-        if self.fair == "penal":
-            noisy = release("coefficients", blocks | {"fairness": exact.covariance})
-            # The weight multiplies noisy coefficients: post-processing, for any alpha.
-            covariance = column_of_settings(self.alpha) * noisy["fairness"]
-            return noisy["quadratic"], noisy["linear"], covariance
-        if self.fair != "off":
-            blocks["added"] = column_of_settings(self.alpha) * self.fairness(problem)
-        noisy = release("coefficients", blocks)
-        return noisy["quadratic"], noisy["linear"], np.zeros_like(noisy["linear"])
+        if self.fair == "off":
+            noisy = release("coefficients", blocks)
+            return noisy["quadratic"], noisy["linear"], np.zeros_like(noisy["linear"])
+        noisy = release("coefficients", blocks | {"fairness": exact.covariance})
+        # The weight multiplies noisy coefficients: post-processing, for any alpha.
+        covariance = column_of_settings(self.alpha) * noisy["fairness"]
+        return noisy["quadratic"], noisy["linear"], covariance
 
     def claimed_epsilon(self, delta, problem, network, horizon):
         """Return the epsilon of Lemmas 21 and 22 or Theorems 18 to 20 at the current noise."""
@@ -178,7 +173,6 @@ class FairClassification(FunctionalMechanism):
             "linear": linear,
             "quadratic": np.where(either, of_selected[..., None], of_rest[..., None]),
         }
-        # Without a separate block, the fairness term is part of the linear coefficients.
         return scales | {"fairness": linear} if self.fair == "penal" else scales
 
 

@@ -96,7 +96,7 @@ class Pflr(FunctionalMechanism):
     def perturbed(self, problem, release):
         exact = problem.coefficients
         shape = (release.settings, release.runs, problem.dim)
-        covariance = release("fairness", np.broadcast_to(self.fairness(problem), shape))
+        covariance = release("fairness", np.broadcast_to(exact.covariance, shape))
         weighted = column_of_settings(self.alpha) * covariance
         # The solver chooses the sign s of |g'w|, so that the noise needs no shifted mean.
         noisy = release("objective", {"linear": exact.linear, "quadratic": exact.quadratic})

@@ -37,16 +37,13 @@ class Coefficients:
     ----------
     quadratic : ndarray, shape (runs, d, d)
         Matrix :math:`M = \frac18\sum_i x_i x_i^T`.
-    linear, covariance, distance : ndarray, shape (runs, d)
-        Vectors :math:`b = \sum_i (\frac12 - y_i) x_i`, :math:`g = \sum_i (z_i - \bar z) x_i`, and
-        :math:`\sum_i |z_i - \bar z|\, x_i`. The proofs of Lemmas 22 and 24 use the last vector
-        instead of :math:`|g|`.
+    linear, covariance : ndarray, shape (runs, d)
+        Vectors :math:`b = \sum_i (\frac12 - y_i) x_i` and :math:`g = \sum_i (z_i - \bar z) x_i`.
     """
 
     quadratic: np.ndarray
     linear: np.ndarray
     covariance: np.ndarray
-    distance: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +135,6 @@ class FairLogisticRegression(Problem):
             quadratic=(gram - tested) / 8,
             linear=row_sums / 2 - label_sums,
             covariance=group_sums - mean * row_sums,
-            distance=(1 - 2 * mean) * group_sums + mean * row_sums,
         )
 
     def coefficient_change(self, fair: str, *, public_mean: bool = True) -> Sensitivity:
@@ -146,7 +142,7 @@ class FairLogisticRegression(Problem):
 
         Parameters
         ----------
-        fair : {"off", "perrec", "plus", "penal"}
+        fair : {"off", "penal"}
             Fairness term of the objective.
         public_mean : bool
             True if :math:`\bar z` is public. If not, the bounds hold for every mean and include the

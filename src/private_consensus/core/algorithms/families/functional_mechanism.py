@@ -32,11 +32,9 @@ class FunctionalMechanism(Algorithm):
     ----------
     mechanism : {"laplace", "gaussian"}
         Distribution of the noise.
-    fair : {"off", "perrec", "plus", "penal"}
-        Fairness term, with g the covariance of the protected attribute z and the features x.
-        ``penal``: :math:`|g^T w|`, with g a separate block of noisy coefficients. ``plus``:
-        :math:`g^T w`. ``perrec``: :math:`\sum_i |z_i - \bar z| x_i^T w`, as in the proofs of
-        Lemmas 22 and 24. ``off``: none.
+    fair : {"off", "penal"}
+        Fairness term. ``penal``: :math:`|g^T w|`, with noise on the covariance g of the protected
+        attribute and the features. ``off``: none.
     alpha : float
         Weight :math:`\alpha_1` of the fairness term. With 0, there is no fairness term, but the
         noise is that of an objective with one.
@@ -51,7 +49,7 @@ class FunctionalMechanism(Algorithm):
     """
 
     mechanism: Literal["laplace", "gaussian"] = "laplace"
-    fair: Literal["off", "perrec", "plus", "penal"] = "penal"
+    fair: Literal["off", "penal"] = "penal"
     alpha: NonNegative = 1.0
     sens: Annotated[Literal["paper", "tight"], CALIBRATION] = "paper"
     zbar: Annotated[Literal["public", "data"], CALIBRATION] = "public"
@@ -75,11 +73,6 @@ class FunctionalMechanism(Algorithm):
     @abstractmethod
     def scales(self, problem) -> dict[str, np.ndarray]:
         """Return the noise scales of the blocks of coefficients, broadcastable to the blocks."""
-
-    def fairness(self, problem) -> np.ndarray:
-        """Return the exact coefficients of the fairness term, [runs, d]."""
-        exact = problem.coefficients
-        return exact.distance if self.fair == "perrec" else exact.covariance
 
     @abstractmethod
     def perturbed(self, problem, release) -> tuple[np.ndarray, np.ndarray, Any]:
