@@ -219,7 +219,7 @@ def _sample_directions(s, k0, k1, counter, u, inverse, dim):
     """Sample directions, and compute the terms of the quotient that depend on them only."""
     lanes = s.middle_products.size
     half, scale = _HALF / inverse, u * inverse
-    one, zero = everywhere(_ONE), everywhere(_ZERO)
+    unit, zero = everywhere(_ONE), everywhere(_ZERO)
     s.middle_products[:] = _ZERO
     for i in range(dim):
         begin = i * lanes
@@ -228,7 +228,7 @@ def _sample_directions(s, k0, k1, counter, u, inverse, dim):
         for j in range(0, lanes, LANES):
             at = begin + j
             n, m = load(s.n, j), load(s.m, at) * load(s.used, j)
-            sign = where_greater(zero, m, -one, one)
+            sign = where_greater(zero, m, -unit, unit)
             middle, scaled, size = n * u + m * half, n * scale, m * sign
             store(s.middle_products, j, load(s.middle_products, j) + m * middle)
             store(s.middle, at, middle)

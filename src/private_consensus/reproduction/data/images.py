@@ -29,13 +29,9 @@ class Images:
 
     classes: tuple[str, ...]
 
-    def counts(self, raw: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return the number of images of each class."""
-        return np.bincount(np.concatenate([raw["y_train"], raw["y_test"]]))
-
     def describe(self, raw: Mapping[str, np.ndarray]) -> dict[str, Any]:
         """Return the numbers of images and pixels, and the most frequent class with its rate."""
-        counts = self.counts(raw)
+        counts = np.bincount(np.concatenate([raw["y_train"], raw["y_test"]]))
         return {
             "rows": int(counts.sum()),
             "columns": int(raw["x_train"][0].size),
@@ -60,7 +56,7 @@ class Images:
         else:
             features, prefix = images.reshape(len(images), -1) * np.float32(UNIT), "pixel"
             labels, meaning = classes, f"classes {', '.join(self.classes)}"
-            rate = self.counts(raw).max() / len(classes)
+            rate = np.bincount(classes).max() / len(classes)
         return Prepared(
             features=features,
             labels=labels,

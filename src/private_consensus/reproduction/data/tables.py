@@ -165,8 +165,6 @@ class Schema:
         """Return the features that encode a column, by name."""
         name = column.name
         if self.is_numeric(name):
-            if column.has_nulls():
-                raise InvalidInput(name, None, "a number in every retained row")
             return {name: column.to_numpy()}
         values = self.categories[name]
         if spec.drop_missing:
