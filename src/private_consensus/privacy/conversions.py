@@ -28,7 +28,6 @@ CONVERSIONS = ("shortcut", "safe", "cks")
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 _HALVINGS = 200  # a bisection ends earlier if the intervals contain no inner float
-_LARGEST_MU = 1e150  # its square is an infinite epsilon in floating point
 _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
 
 
@@ -128,20 +127,16 @@ def gaussian_epsilon(mu: Any, delta: Any) -> Any:
         Infinite for delta 0 and mu above 0.
     """
     mu, delta = _nonnegative("mu", mu), _deltas(delta)
-    return _cached(_epsilons, mu, delta)
+    return _evaluated(_of_loss, _epsilons, mu, delta)
 
 
-def _epsilons(mu: Any, delta: Any) -> np.ndarray:
-    mu, delta = _broadcast(mu=mu, delta=delta)
-    with np.errstate(divide="ignore"):
-        log_delta = np.log(delta)
-    result = np.where(mu > 0, np.inf, 0.0)
-    inner = (mu > 0) & (mu < _LARGEST_MU) & (delta > 0)
-    m, target = mu[inner], log_delta[inner]
-    top = m**2 / 2 + m * np.sqrt(-2 * target)
-    _, smallest = _bisect(lambda e: gaussian_log_delta(m, e) <= target, np.zeros_like(m), top)
-    result[inner] = np.where(gaussian_log_delta(m, 0 * m) <= target, 0.0, smallest)
-    return result
+def _epsilons(mu: np.ndarray, log_inverse: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        top = mu**2 / 2 + mu * np.sqrt(2 * log_inverse)
+    _, smallest = _bisect(
+        lambda e: gaussian_log_delta(mu, e) <= -log_inverse, np.zeros_like(mu), top
+    )
+    return np.where(gaussian_log_delta(mu, 0 * mu) <= -log_inverse, 0.0, smallest)
 
 
 def gaussian_mu(epsilon: Any, delta: Any) -> Any:
@@ -160,24 +155,18 @@ def gaussian_mu(epsilon: Any, delta: Any) -> Any:
         0 for delta 0 and finite epsilon; infinite for infinite epsilon.
     """
     epsilon, delta = _nonnegative("epsilon", epsilon), _deltas(delta)
-    return _cached(_mus, epsilon, delta)
+    return _evaluated(_of_epsilon, _mus, epsilon, delta)
 
 
-def _mus(epsilon: Any, delta: Any) -> np.ndarray:
-    epsilon, delta = _broadcast(epsilon=epsilon, delta=delta)
-    with np.errstate(divide="ignore"):
-        log_delta = np.log(delta)
-    result = np.where(np.isinf(epsilon), np.inf, 0.0)
-    inner = np.isfinite(epsilon) & (delta > 0)
-    e, target = epsilon[inner], log_delta[inner]
-    tail = np.sqrt(-2 * target)
+def _mus(epsilon: np.ndarray, log_inverse: np.ndarray) -> np.ndarray:
+    tail = np.sqrt(2 * log_inverse)
     # safe by the tail bound, and by delta <= mu / sqrt(2 pi) at epsilon 0
-    low = np.maximum(2 * e / (tail + np.sqrt(tail**2 + 2 * e)), np.exp(target))
+    low = np.maximum(2 * epsilon / (tail + np.sqrt(tail**2 + 2 * epsilon)), np.exp(-log_inverse))
     high = 2 * low
-    while np.any(short := gaussian_log_delta(high, e) <= target):
+    while np.any(short := gaussian_log_delta(high, epsilon) <= -log_inverse):
         high = np.where(short, 2 * high, high)
-    result[inner], _ = _bisect(lambda mu: gaussian_log_delta(mu, e) > target, low, high)
-    return result
+    mu, _ = _bisect(lambda mu: gaussian_log_delta(mu, epsilon) > -log_inverse, low, high)
+    return mu
 
 
 # --- Zero-concentrated differential privacy ---------------------------------------------------
@@ -215,17 +204,8 @@ def zcdp_epsilon(rho: Any, delta: Any, *, conversion: str = "cks") -> Any:
         + \ln(1 - 1/\alpha)` (Canonne, Kamath, Steinke 2020, Corollary 13), at least 0.
     """
     arguments.choice("conversion", conversion, CONVERSIONS)
-    return _cached(_zcdp_epsilons, _nonnegative("rho", rho), _deltas(delta), conversion)
-
-
-def _zcdp_epsilons(rho: Any, delta: Any, conversion: str) -> np.ndarray:
-    rho, delta = _broadcast(rho=rho, delta=delta)
-    with np.errstate(divide="ignore"):
-        log_inverse = -np.log(delta)
-    result = np.where(rho > 0, np.inf, 0.0)
-    inner = (rho > 0) & np.isfinite(rho) & (delta > 0)
-    result[inner] = _FORWARD[conversion](rho[inner], log_inverse[inner])
-    return result
+    rho, delta = _nonnegative("rho", rho), _deltas(delta)
+    return _evaluated(_of_loss, _FORWARD[conversion], rho, delta)
 
 
 def zcdp_rho(epsilon: Any, delta: Any, *, conversion: str = "cks") -> Any:
@@ -250,17 +230,7 @@ def zcdp_rho(epsilon: Any, delta: Any, *, conversion: str = "cks") -> Any:
     """
     arguments.choice("conversion", conversion, CONVERSIONS)
     epsilon, delta = _nonnegative("epsilon", epsilon), _deltas(delta)
-    return _cached(_rhos, epsilon, delta, conversion)
-
-
-def _rhos(epsilon: Any, delta: Any, conversion: str) -> np.ndarray:
-    epsilon, delta = _broadcast(epsilon=epsilon, delta=delta)
-    with np.errstate(divide="ignore"):
-        log_inverse = -np.log(delta)
-    result = np.where(np.isinf(epsilon), np.inf, 0.0)
-    inner = np.isfinite(epsilon) & (delta > 0)
-    result[inner] = _BACKWARD[conversion](epsilon[inner], log_inverse[inner])
-    return result
+    return _evaluated(_of_epsilon, _BACKWARD[conversion], epsilon, delta)
 
 
 def _shortcut(rho: np.ndarray, log_inverse: np.ndarray) -> np.ndarray:
@@ -353,16 +323,40 @@ def _broadcast(**arrays: np.ndarray) -> Sequence[np.ndarray]:
         raise InvalidInput(", ".join(arrays), shapes, "shapes that broadcast") from error
 
 
-def _cached(function: Callable[..., np.ndarray], first: Any, second: Any, *options: str) -> Any:
-    """Apply a function to arrays, or to numbers, whose results are cached."""
+Conversion = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""Function of losses, or of epsilons, and of ln(1/delta), all positive and finite."""
+
+
+def _of_loss(convert: Conversion, loss: Any, delta: Any) -> np.ndarray:
+    """Return epsilon: 0 without a loss, and infinite for an infinite loss and for delta 0."""
+    loss, delta = _broadcast(loss=loss, delta=delta)
+    result = np.where(loss > 0, np.inf, 0.0)
+    inner = (loss > 0) & np.isfinite(loss) & (delta > 0)
+    result[inner] = convert(loss[inner], -np.log(delta[inner]))
+    return result
+
+
+def _of_epsilon(convert: Conversion, epsilon: Any, delta: Any) -> np.ndarray:
+    """Return a loss: infinite for an infinite epsilon, and 0 for delta 0."""
+    epsilon, delta = _broadcast(epsilon=epsilon, delta=delta)
+    result = np.where(np.isinf(epsilon), np.inf, 0.0)
+    inner = np.isfinite(epsilon) & (delta > 0)
+    result[inner] = convert(epsilon[inner], -np.log(delta[inner]))
+    return result
+
+
+def _evaluated(
+    function: Callable[..., np.ndarray], convert: Conversion, first: Any, second: Any
+) -> Any:
+    """Apply a conversion to arrays, or to numbers, whose results are cached."""
     if first.ndim == second.ndim == 0:
-        return _of_numbers(function, float(first), float(second), *options)
-    return function(first, second, *options)
+        return _of_numbers(function, convert, float(first), float(second))
+    return function(convert, first, second)
 
 
 @lru_cache(maxsize=4096)  # many settings of a grid have equal privacy parameters
-def _of_numbers(function: Callable[..., np.ndarray], *numbers: Any) -> float:
-    return float(function(*numbers))
+def _of_numbers(function: Callable[..., np.ndarray], *arguments: Any) -> float:
+    return float(function(*arguments))
 
 
 def _scalar(value: np.ndarray) -> Any:
