@@ -95,11 +95,11 @@ def simulated(name: str, sizes: Mapping[str, int], graph: Mapping[str, Any]) -> 
     calibration = calibrate(settings, environment, root=0, groups={}, runs=runs, block=runs)
     marks.append(time.process_time())
     metric = next(iter(instance.problem.metrics))
-    records = simulate(
+    values = simulate(
         calibration, plan=MeasurementPlan((("released", metric),)), divergence="record"
     )
     marks.append(time.process_time())
-    (value, *_) = records.values[0].values()
+    (value, *_) = values[0].values()
     steps = np.diff(marks)
     return {"network": steps[0], "noise": steps[1], "run": steps[2], "value": float(value[0])}
 

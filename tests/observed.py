@@ -42,7 +42,7 @@ def executed(algorithm, problem, network, streams, horizon: int) -> tuple[list, 
 def simulated(settings, problem, network, *, watch, simulation=None, divergence="raise", **options):
     """Return measurements of settings that are calibrated for their own runs."""
     calibration = calibrate(settings, Environment(problem, network), **options)
-    return simulate(calibration, plan=watch, divergence=divergence, **(simulation or {})).values
+    return simulate(calibration, plan=watch, divergence=divergence, **(simulation or {}))
 
 
 def pooled_optimum(problem, index: int) -> np.ndarray:

@@ -306,13 +306,13 @@ def simulate(
         _require_test_records(calibration.problem, metric)
     plan = MeasurementPlan((*measures, *FINAL), times, intermediate=measures)
     try:
-        records = simulation.simulate(calibration, plan=plan)
+        values = simulation.simulate(calibration, plan=plan)
     except Diverged as error:
         for name, (step, largest) in unstable_steps(algorithm, calibration.problem).items():
             text = f"{name} = {step:.4g} is above 2/L = {largest:.4g}"
             error.add_note(f"{text}, the largest stable step of gradient descent")
         raise
-    recorded = records.values[0]
+    (recorded,) = values
     final_values = {
         quantity: recorded.pop((horizon, quantity, metric))
         for quantity, metric in FINAL
@@ -322,7 +322,7 @@ def simulate(
     for quantity, metric in measures:
         expected = f"a key of {type(algorithm).__name__}.observables; measures=[...] names others"
         require((quantity, metric) in measured, "measures", quantity, expected)
-    rows = pl.DataFrame(records.rows()).drop("setting")
+    rows = pl.DataFrame(simulation.rows_of(values)).drop("setting")
     released = [
         (case.network, case.algorithm.releases(calibration.problem, case.network, horizon))
         for case in calibration.cases(0)

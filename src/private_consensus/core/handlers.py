@@ -220,9 +220,9 @@ def require_own_streams(mechanisms: Mapping[str, Mechanism]) -> None:
     for name, mechanism in mechanisms.items():
         for stream in mechanism.noise_streams:
             owner = owners.setdefault(stream, name)
-            found = f"{owner!r} and {name!r} with the noise stream {stream!r}"
+            pair = f"{owner!r} and {name!r} with the noise stream {stream!r}"
             expected = "a stream of its own for each mechanism, e.g. stream='second'"
-            require(owner == name, "mechanisms", found, expected)
+            require(owner == name, "mechanisms", pair, expected)
 
 
 class Recording(Running):

@@ -117,8 +117,11 @@ class Network:
     def identity(self) -> Hashable:
         """Key that is equal for networks with equal graphs and weights."""
         matrices = *_listed(self._adjacency), *_listed(self._mixing)
-        parts = [part for m in matrices for part in (*m.nonzero(), m[m.nonzero()])]
-        return tuple(np.asarray(part).tobytes() for part in parts)
+        return tuple(
+            np.asarray(entries).tobytes()
+            for matrix in matrices
+            for entries in (*matrix.nonzero(), matrix[matrix.nonzero()])
+        )
 
     @cached_property
     def adjacency(self) -> np.ndarray:

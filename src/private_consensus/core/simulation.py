@@ -12,7 +12,7 @@ of cores.
 import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
 from typing import NamedTuple
@@ -252,31 +252,22 @@ def averaged(metric: str) -> str:
     return f"mean_{metric}"
 
 
-@dataclass
-class Records:
-    """Measurements of a simulation.
+Values = dict[tuple[int, str, str], np.ndarray]
 
-    Attributes
-    ----------
-    values : list of dict
-        For each setting, a mapping from (t, quantity, metric) to an array ``[runs]``.
-    """
 
-    values: list[dict[tuple[int, str, str], np.ndarray]] = field(default_factory=list)
-
-    def rows(self) -> dict[str, np.ndarray]:
-        """Return the columns setting, t, quantity, metric, run, value: one row per measurement."""
-        columns: dict[str, list] = defaultdict(list)
-        for index, measured in enumerate(self.values):
-            for (t, quantity, metric), numbers in measured.items():
-                count = len(numbers)
-                columns["setting"].append(np.full(count, index))
-                columns["t"].append(np.full(count, t))
-                columns["quantity"].append(np.full(count, quantity, dtype=object))
-                columns["metric"].append(np.full(count, metric, dtype=object))
-                columns["run"].append(np.arange(count))
-                columns["value"].append(numbers)
-        return {name: np.concatenate(arrays) for name, arrays in columns.items()}
+def rows_of(values: Sequence[Values]) -> dict[str, np.ndarray]:
+    """Return the columns setting, t, quantity, metric, run, value: one row per measurement."""
+    columns: dict[str, list] = defaultdict(list)
+    for index, measured in enumerate(values):
+        for (t, quantity, metric), numbers in measured.items():
+            count = len(numbers)
+            columns["setting"].append(np.full(count, index))
+            columns["t"].append(np.full(count, t))
+            columns["quantity"].append(np.full(count, quantity, dtype=object))
+            columns["metric"].append(np.full(count, metric, dtype=object))
+            columns["run"].append(np.arange(count))
+            columns["value"].append(numbers)
+    return {name: np.concatenate(arrays) for name, arrays in columns.items()}
 
 
 def simulate(
@@ -286,8 +277,8 @@ def simulate(
     divergence: str = "raise",
     progress: Callable[[int, int], None] = lambda done, total: None,
     processes: int = 1,
-) -> Records:
-    """Run every setting and record its measurements.
+) -> list[Values]:
+    """Run every setting and return its measurements.
 
     Parameters
     ----------
@@ -300,6 +291,11 @@ def simulate(
     processes : int, default 1
         Number of worker processes. The results do not depend on it.
 
+    Returns
+    -------
+    list of dict
+        For each setting, its measurements: arrays [runs] by (iteration, quantity, metric).
+
     Raises
     ------
     Diverged
@@ -307,35 +303,25 @@ def simulate(
         ``divergence="record"``.
     """
     runs, block = calibration.runs, calibration.block
-    beginnings = range(0, runs, block)
 
-    def compute(first: int) -> list[dict]:
+    def compute(first: int) -> list[Values]:
         handling = None if divergence == "raise" else "ignore"
         with np.errstate(over=handling, invalid=handling):
             return _run_block(calibration, first, plan, divergence)
 
-    blocks: list[list[dict]] = []
-    computed = map_in_forks(compute, beginnings, processes)
-    for first, block_values in zip(beginnings, computed, strict=True):
-        blocks.append(block_values)
-        progress(min(first + block, runs), runs)
-    return Records(
-        [
-            {
-                key: np.concatenate([values[index][key] for values in blocks])[:runs]
-                for key in blocks[0][index]
-            }
-            for index in range(len(calibration.settings))
-        ]
-    )
+    blocks = []
+    for values in map_in_forks(compute, range(0, runs, block), processes):
+        blocks.append(values)
+        progress(min(len(blocks) * block, runs), runs)
+    return [
+        {key: np.concatenate([values[key] for values in of_blocks])[:runs] for key in of_blocks[0]}
+        for of_blocks in zip(*blocks, strict=True)
+    ]
 
 
 def _run_block(
-    calibration: Calibration,
-    first: int,
-    plan: MeasurementPlan,
-    divergence: str,
-) -> list[dict]:
+    calibration: Calibration, first: int, plan: MeasurementPlan, divergence: str
+) -> list[Values]:
     """Run a block of one environment; return the measurements of each setting."""
     last = first + calibration.block
     streams = Streams(calibration.root, tuple(range(first, last)), calibration.groups)

@@ -13,19 +13,9 @@ from inspect import signature
 from types import ModuleType
 from typing import Any, get_type_hints
 
-from private_consensus.common.errors.arguments import choice, instance, text
+from private_consensus.common.errors.arguments import choice, text
 
-from .base import Problem
-
-__all__ = [
-    "Problem",
-    "class_of",
-    "load",
-    "module_of",
-    "name_of",
-    "names",
-    "shared_by_runs",
-]
+from .base import Problem as Problem
 
 
 def names() -> list[str]:
@@ -66,8 +56,6 @@ def name_of(problem: object) -> str | None:
 
 def shared_by_runs(module: ModuleType, parameters: Mapping[str, Any]) -> bool:
     """Return True if a problem with these parameters of ``build`` is equal in all runs."""
-    instance("module", module, ModuleType, "the module of a problem")
-    instance("parameters", parameters, Mapping, "a mapping of parameters")
     options = signature(module.build).parameters
     if "partition" in options:
         return parameters.get("partition", options["partition"].default) == "shared"

@@ -24,9 +24,6 @@ from ..parameters import FiniteNonNegative, validated
 from ..randomness import Streams
 from .base import Problem, consensus_error
 
-BLOCK_ENTRIES = 2**20
-"""Number of matrix entries per block of times."""
-
 
 @dataclass(frozen=True)
 class LinearObservation(Problem):
@@ -98,13 +95,9 @@ class LinearObservation(Problem):
 
     def row_norms(self, times: np.ndarray) -> np.ndarray:
         """Compute :meth:`row_norm` for many times; shape (times, agents)."""
-        norms = np.empty((len(times), self.n_agents))
-        block_size = max(1, BLOCK_ENTRIES // self.constant.size)
-        for first in range(0, len(times), block_size):
-            t = np.asarray(times[first : first + block_size], float)[:, None, None, None]
-            H = self.constant + self.sine * np.sin(t) + self.cosine * np.cos(t)
-            norms[first : first + block_size] = np.abs(H).sum(-1).max(-1)
-        return norms
+        t = np.asarray(times, float)[:, None, None, None]
+        H = self.constant + self.sine * np.sin(t) + self.cosine * np.cos(t)
+        return np.abs(H).sum(-1).max(-1)
 
     @cached_property
     def largest_row_norm(self) -> float:
@@ -121,8 +114,7 @@ class LinearObservation(Problem):
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         r"""Compute the gradient of :math:`\tfrac12 E\|y_i - H_i x_i\|^2`, averaged over time."""
-        average = self.time_average
-        return np.einsum("ikl,...il->...ik", average, x - self.theta)
+        return np.einsum("ikl,...il->...ik", self.time_average, x - self.theta)
 
     @cached_property
     def time_average(self) -> np.ndarray:

@@ -177,7 +177,10 @@ class Perceptron(Problem):
         W1, b1, W2, b2 = self.layers(x)
         a = self.features[rows]
         h = sigmoid(a @ W1 + b1)
-        back2 = self._slopes(h @ W2 + b2, self.labels[rows])
+        o = h @ W2 + b2
+        o = np.exp(o - o.max(-1, keepdims=True))
+        is_label = self.labels[rows][..., None] == np.arange(CLASSES)
+        back2 = o / o.sum(-1, keepdims=True) - is_label
         back1 = (back2 @ W2.swapaxes(-1, -2)) * (h * (1 - h))
         lengths = _squared_norms(a) + 1
         squares = lengths * _squared_norms(back1) + (_squared_norms(h) + 1) * _squared_norms(back2)
@@ -204,12 +207,6 @@ class Perceptron(Problem):
             return backpropagation.outputs(x, self._records, rows, self.hidden)
         W1, b1, W2, b2 = (v.swapaxes(-1, -2) for v in self.layers(x))
         return W2 @ sigmoid(W1 @ self.features[rows].T + b1) + b2
-
-    def _slopes(self, o: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        r"""Compute derivatives :math:`\pi - e_y` by the outputs [..., classes]."""
-        o = np.exp(o - o.max(-1, keepdims=True))
-        o /= o.sum(-1, keepdims=True)
-        return o - (labels[..., None] == np.arange(CLASSES))
 
     def evaluate(self, x: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Compute the mean loss and the accuracy of models, [..., p], on a subset of rows."""

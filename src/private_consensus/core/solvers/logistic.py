@@ -1,7 +1,6 @@
 """Logistic loss, and solvers of the agents' problems: loss plus a linear and a quadratic term."""
 
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -11,8 +10,6 @@ from private_consensus.kernels.compiling import share_out
 from .smooth import ROUNDING, TOLERANCE, Unsolved, minimise
 
 LARGEST_EXPONENT = 700.0
-BLOCK_MARGINS = 8192
-"""Number of margins per block, which fits into the innermost cache."""
 
 LARGE_TOTAL_WEIGHT, FAR_WEIGHT, FAR_CURVATURE, FAR_TOLERANCE = 10.0, 100.0, 0.1, 1e-3
 """Constants of :attr:`AgentRecords.far_models`. They are used if the total weight of the records
@@ -28,14 +25,9 @@ def sigmoid_neg(margins: np.ndarray) -> np.ndarray:
 
 def losses_of(margins: np.ndarray) -> np.ndarray:
     r"""Compute the logistic losses :math:`\ln(1+e^{-m})` with absolute rounding errors of 1e-16."""
-    flat = np.ravel(margins)
-    losses = np.empty(flat.shape)
-    for first in range(0, flat.size, BLOCK_MARGINS):
-        block = flat[first : first + BLOCK_MARGINS]
-        losses[first : first + BLOCK_MARGINS] = np.log(1.0 + np.exp(-np.abs(block))) - np.minimum(
-            block, 0.0
-        )
-    return losses.reshape(margins.shape)
+    # The memory layout decides in which order sums of the losses are computed.
+    margins = np.ascontiguousarray(margins)
+    return np.log(1.0 + np.exp(-np.abs(margins))) - np.minimum(margins, 0.0)
 
 
 def per_agent(x: np.ndarray, matrices: np.ndarray) -> np.ndarray:
@@ -53,23 +45,6 @@ def per_agent(x: np.ndarray, matrices: np.ndarray) -> np.ndarray:
     product = rows @ matrices
     shape = (x.shape[-2], *x.shape[:-2], matrices.shape[-1])
     return np.moveaxis(product.reshape(shape), 0, -2)
-
-
-class _LocalProblems(NamedTuple):
-    """Local problems of several settings, with arrays of shape [settings, [runs,] agents, ...].
-
-    Attributes
-    ----------
-    curvature, tolerance : ndarray
-        Curvature D of the quadratic, and l2 norm of the gradient to reach.
-    pull, start : ndarray
-        Linear terms and initial points, with a last axis of length dim.
-    """
-
-    curvature: np.ndarray
-    tolerance: np.ndarray
-    pull: np.ndarray
-    start: np.ndarray
 
 
 class AgentRecords:
@@ -102,31 +77,6 @@ class AgentRecords:
 
     def _of_each_agent(self, array: np.ndarray) -> np.ndarray:
         return array.reshape(-1, *array.shape[-2:])
-
-    def solve(self, problems: _LocalProblems, weight: float, far: bool) -> np.ndarray:
-        """Compute the minimisers of problems, in the shape of ``problems.start``.
-
-        The loss of one record has the weight w. ``far`` is True if the minimisers are far from 0.
-        """
-        solutions = np.empty(problems.start.shape)
-        lanes, models = self.lanes, self.far_models if far else self.models
-
-        def solve(first, last):
-            for agent in range(first, last):
-                index = slice(None), *np.unravel_index(agent, self.rows.shape[:-2])
-                batch = _LocalProblems(*(array[index] for array in problems))
-                solutions[index], gradients = kernel.minimise(
-                    lanes[agent], weight, models[agent],
-                    batch.curvature, batch.pull, batch.start, batch.tolerance,
-                )  # fmt: skip
-                if not gradients.all():
-                    reason = f"gradient norm above {batch.tolerance.min():.3g}"
-                    raise Unsolved(
-                        f"{reason} after {kernel.MAX_GRADIENTS} steps, agent {index[-1]}"
-                    )
-
-        share_out(solve, len(lanes))
-        return solutions
 
 
 def _far_model(
@@ -168,12 +118,28 @@ def solve_in_lanes(loss, linear, penalty, centre, start, tolerance=None):
     if tolerance is None:
         magnitude = np.maximum(np.linalg.norm(pull, axis=-1), loss.weight * loss.records)
         tolerance = np.maximum(TOLERANCE * min(1.0, loss.weight), ROUNDING * magnitude)
-    parameters = curvature, np.broadcast_to(tolerance, batch_shape)
-    agents_shape = loss.labels.shape[:-1]
-    problem_numbers = (a.reshape(-1, *agents_shape) for a in parameters)
-    problem_vectors = (a.reshape(-1, *agents_shape, loss.dim) for a in (pull, start))
-    problems = _LocalProblems(*problem_numbers, *problem_vectors)
-    return loss.agent_records.solve(problems, loss.weight, far).reshape(start.shape)
+    records, agents_shape = loss.agent_records, loss.labels.shape[:-1]
+    curvature, tolerance = (
+        np.broadcast_to(a, batch_shape).reshape(-1, *agents_shape) for a in (curvature, tolerance)
+    )
+    pull, starts = (a.reshape(-1, *agents_shape, loss.dim) for a in (pull, start))
+    solutions = np.empty(starts.shape)
+    lanes, models = records.lanes, records.far_models if far else records.models
+
+    def solve(first, last):
+        for agent in range(first, last):
+            index = slice(None), *np.unravel_index(agent, agents_shape)
+            batch = curvature[index], pull[index], starts[index], tolerance[index]
+            solutions[index], is_solved = kernel.minimise(
+                lanes[agent], loss.weight, models[agent], *batch
+            )
+            if not is_solved.all():
+                reason = f"gradient norm above {tolerance[index].min():.3g}"
+                steps = f"after {kernel.MAX_GRADIENTS} steps, agent {index[-1]}"
+                raise Unsolved(f"{reason} {steps}")
+
+    share_out(solve, len(lanes))
+    return solutions.reshape(start.shape)
 
 
 def solve_by_arrays(loss, linear, penalty, centre, start, tolerance=None):

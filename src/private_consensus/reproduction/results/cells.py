@@ -25,6 +25,7 @@ from private_consensus.core.simulation import (
     Setting,
     averaged,
     calibrate,
+    rows_of,
     simulate,
 )
 from private_consensus.privacy import Budget, account
@@ -74,15 +75,15 @@ def run_cell(
     for environment in _by_environment(cell["settings"]):
         distinct = [cell["settings"][members[0]] for members in environment]
         calibration = calibrated_cell(cell, distinct, prepared)
-        records = simulate(
+        values = simulate(
             calibration, plan=plan, divergence=cell.get("divergence", "raise"), progress=progress,
             processes=processes,
         )  # fmt: skip
         expectation = f"quantities that {cell['algorithm']} records"
-        require(any(records.values), "measures", cell["measures"], expectation)
+        require(any(values), "measures", cell["measures"], expectation)
         pairs = [(index, member) for index, members in enumerate(environment) for member in members]
         equal_settings = pl.DataFrame(pairs, schema=["setting", "member"], orient="row")
-        rows = pl.DataFrame(records.rows())
+        rows = pl.DataFrame(rows_of(values))
         measured.append(rows.join(equal_settings, on="setting").drop("setting"))
         private += _privacy_of(cell, calibration, environment)
     labels = _labels(cell)
