@@ -131,10 +131,10 @@ def _changes(values: Mapping[str, object]) -> dict[str, dict[str, object]]:
     """Return the changed parameters of algorithm, problem and network, from values by path."""
     changes: dict[str, dict[str, object]] = {"algorithm": {}, "problem": {}, "network": {}}
     for path, value in values.items():
-        part, _, key = path.partition(".")
+        section, _, key = path.partition(".")
         expected = "PART.KEY with PART algorithm, problem or network"
-        require(part in changes and bool(key), "--set", path, expected)
-        changes[part][key] = value
+        require(section in changes and bool(key), "--set", path, expected)
+        changes[section][key] = value
     return changes
 
 

@@ -343,8 +343,8 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
     iterations = experiment.iterations
     if iterations == "all":
         iterations = range(1, max(setting["horizon"] for setting in settings) + 1)
-    own = f"{name} {algorithm}"
-    groups = {"data": name, "graph": name, "noise": own, "sampling": own}
+    cell_name = f"{name} {algorithm}"
+    groups = {"data": name, "graph": name, "noise": cell_name, "sampling": cell_name}
     for stream, group in experiment.shared_streams.items():
         groups[stream] = group if isinstance(group, str) else group.get(algorithm, groups[stream])
     return {
