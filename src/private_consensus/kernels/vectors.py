@@ -65,9 +65,9 @@ class Vector(types.Type):
         self.element, self.lanes = element, 512 // element.bitwidth
         super().__init__(f"vector({element})")
 
-    def can_convert_from(self, typingctx, source):
+    def can_convert_from(self, typingctx, other):
         """Return the kind of conversion from another type; numbers can be broadcast."""
-        return Conversion.unsafe if isinstance(source, types.Number) else None
+        return Conversion.unsafe if isinstance(other, types.Number) else None
 
 
 @register_model(Vector)
