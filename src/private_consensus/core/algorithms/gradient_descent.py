@@ -148,20 +148,9 @@ ALGORITHM = GradientDescent
 
 
 def consensus_limit(network, x: np.ndarray) -> np.ndarray:
-    r"""Return the limit of Stage II (eq. (12)), :math:`\lim_k W^k x`.
+    r"""Return the limit of Stage II (eq. (12)), :math:`\lim_k W^k x`, in the shape of x.
 
     W is doubly stochastic and its graph connected, so that the limit is the mean over the agents.
-
-    Parameters
-    ----------
-    network : Network
-    x : ndarray, shape (..., n, d)
-        First values that the agents broadcast.
-
-    Returns
-    -------
-    ndarray, shape (..., n, d)
-        Values of all agents in the limit.
     """
     mixed = network.mix(x)
     return np.broadcast_to(mixed.mean(-2, keepdims=True), mixed.shape)

@@ -34,11 +34,9 @@ class RecycledADMM(ObjectivePerturbed):
     rho_conversion: Conversion = "safe"
     gamma: NonNegative = 0.5
 
+    private_period: ClassVar = 2
     quantities: ClassVar = (INTERNAL, "released")
     source: ClassVar[str] = "Zhang, Khalili, Liu, arXiv 1810.03197"
-
-    def private_iterations(self, horizon):
-        return range(1, horizon + 1, 2)
 
     def start(self, problem, network, release):
         state = super().start(problem, network, release)

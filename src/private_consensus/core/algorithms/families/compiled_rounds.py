@@ -19,28 +19,7 @@ STREAMS = "noise", "rounding", "discrete", "mask"
 
 
 def compiled_step(algorithm: Any, state: Any, problem: Any, network: Any, release: Any, t: int):
-    """Compute a round in compiled code, or by ``algorithm.step`` if it does not apply.
-
-    Parameters
-    ----------
-    algorithm : SampledRounds
-        Batch of settings.
-    state : SGDState
-        State before the round.
-    problem : Problem
-        Objectives and data of the agents, with their sensitivities.
-    network : Network
-        Communication graph with its mixing matrix.
-    release : function
-        Function of the handler.
-    t : int
-        Round, counted from 1.
-
-    Returns
-    -------
-    SGDState
-        State after the round.
-    """
+    """Compute a round in compiled code, or by ``algorithm.step`` if it does not apply."""
     x = state.x
     settings, runs, agents, dim = x.shape
     is_single = x.dtype == np.float32 and isinstance(problem, Perceptron)

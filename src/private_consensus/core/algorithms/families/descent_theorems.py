@@ -93,19 +93,12 @@ def theorem_2_bound(T, inverse_kappa, G, first, p, beta, *, distance):
     ----------
     inverse_kappa : float or ndarray
         :math:`1/\kappa = m^2/(2\sqrt T)`.
-    G : float
-        Lipschitz constant of the local sum.
-    first : float
-        First step size :math:`\eta_1`.
+    G, first : float
+        Lipschitz constant of the local sum, and first step size :math:`\eta_1`.
     beta : float or ndarray
         Second largest absolute eigenvalue of the mixing matrix.
     distance : float or ndarray
         Squared initial error, :math:`\|x_i(0) - x^*\|_2^2`.
-
-    Returns
-    -------
-    float or ndarray
-        With the broadcast shape of the arguments.
     """
     gap = 1.0 - beta
     step_term = G**2 * (1.0 + 1.0 / gap) * first**2 * np.log(T) / T
@@ -121,27 +114,9 @@ def descent_diagnostics(algorithm, state, broadcast, problem, network, t) -> dic
     first step size, :math:`z_i - \eta_1\nabla f_i(z_i) = z_i + T (x_i(T) - z_i)`. For mean
     estimation, it is the mean of the agent's records. The error is relative to the descent target
     and averaged over agents. If the problem states its optimum ``target``, the expected error is
-    included and, with at most ``MAX_AGENTS_OF_BOUND`` agents, the bound of Theorem 2.
-
-    Parameters
-    ----------
-    algorithm : GradientDescent
-        Batch of settings.
-    state : NamedTuple
-        Last state, with the mixed estimates z.
-    broadcast : ndarray, shape (settings, runs, agents, p)
-        First values that the agents broadcast in Stage II.
-    problem : Problem
-        Objectives and data of the agents, with their sensitivities.
-    network : Network
-        Communication graph with its mixing matrix.
-    t : int
-        Last iteration.
-
-    Returns
-    -------
-    dict
-        Quantities [settings, runs] by name.
+    included and, with at most ``MAX_AGENTS_OF_BOUND`` agents, the bound of Theorem 2. All are
+    [settings, runs]. ``broadcast`` has the first values that the agents broadcast in Stage II,
+    [settings, runs, agents, p], and t is the last iteration.
     """
     first = first_step(problem)
     # x(T) = z - eta_1 gradient / T; without noise on x(T), the reconstruction is exact.
@@ -169,23 +144,9 @@ def expected_error(algorithm, first, problem, T: int) -> np.ndarray:
             + \sum_{t \le T} \frac{t+s}{T+s}\,\bar n(t), \qquad
         E\|\bar n(t)\|_2^2 = \frac{p M_t^2}{N}
 
-    where s is ``shift``. With ``stage_two: literal``, Stage II starts without the last noise.
-
-    Parameters
-    ----------
-    algorithm : GradientDescent
-        Batch of settings.
-    first : float
-        First step size.
-    problem : MeanEstimation
-        p coordinates, N agents; the data are fixed.
-    T : int
-        Number of steps, at least 1.
-
-    Returns
-    -------
-    ndarray, shape (settings, runs)
-        In units of :math:`\|\bar d\|_2^2`.
+    where s is ``shift``, and ``first`` the first step size. With ``stage_two: literal``, Stage II
+    starts without the last noise. The result is [settings, runs], in units of
+    :math:`\|\bar d\|_2^2`.
     """
     t = np.arange(1.0, T + 1)
     noise, decay, shift = (

@@ -1,7 +1,7 @@
 """Common base of ADMM with noise in the linear term of the local objective: DVP, M-ADMM, R-ADMM."""
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -52,6 +52,9 @@ class ObjectivePerturbed(ADMMFamily):
     curvature: Annotated[Literal["none", "half"], CALIBRATION] = "none"
     Phi: NonNegative = 0.0
 
+    private_period: ClassVar = 1
+    """Number of iterations from one use of private data to the next."""
+
     def noise_scale(self, network, t: int) -> Any:
         """Return the scale of the noise in its own unit, broadcastable against iterates."""
         return self.scale(t)
@@ -59,10 +62,6 @@ class ObjectivePerturbed(ADMMFamily):
     def weight(self, network, t: int) -> Any:
         """Return the factor of the noise in the linear term."""
         return 1.0
-
-    def private_iterations(self, horizon: int) -> range:
-        """Return the iterations that use private data, counted from 1."""
-        return range(1, horizon + 1)
 
     def mechanisms(self, problem, network, horizon):
         def jacobian(t):
@@ -72,7 +71,7 @@ class ObjectivePerturbed(ADMMFamily):
         minimiser = ObjectivePerturbation(
             problem.record_change(self.norm),
             per_iteration(lambda t: self.noise_scale(network, t), horizon),
-            times=self.private_iterations(horizon),
+            times=range(1, horizon + 1, self.private_period),
             distribution=self.law,
             # Without noise there is no guarantee to prove, so that kappa may exceed 1/2.
             jacobian=per_iteration(jacobian, horizon) if self.noisy else 0.0,
@@ -100,7 +99,7 @@ class ObjectivePerturbed(ADMMFamily):
         r"""Return a copy with the :math:`\Phi` that ``curvature`` requires."""
         if self.curvature == "none":
             return self
-        iterations = self.private_iterations(horizon)
+        iterations = range(1, horizon + 1, self.private_period)
         min_penalty = float(min(self.penalty(network, t).min() for t in iterations))
         budget_share = self.epsilon_share(budget, len(iterations))
         # The remainder of the share is for the noise, so that it must not be 0.

@@ -34,7 +34,7 @@ class Round(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class SampledRounds(DecentralizedSGD):
-    r"""Decentralized SGD whose round has the form of this module.
+    r"""Decentralized SGD whose round has a common form.
 
     With the mean gradient :math:`g_i(b)` of a batch and its noise :math:`\zeta_i`
     (:mod:`.decentralized_sgd`), a round is
