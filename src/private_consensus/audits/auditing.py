@@ -127,11 +127,11 @@ def _calibration_leak(algorithm, problem, network, budget, horizon: int, seed: i
     """
     declared = set(algorithm.needs) & set(problem.from_data)
     search = Search(algorithm, problem, network, horizon, CALIBRATED, seed)
-    for one, other, text in search.ends():
+    for data, changed, text in search.ends():
         try:
             first, second = (
-                parameters(algorithm.calibrate(budget, data, network, horizon))
-                for data in (one, with_values_of(one, other, declared))
+                parameters(algorithm.calibrate(budget, problem, network, horizon))
+                for problem in (data, with_values_of(data, changed, declared))
             )
         except (ArithmeticError, InvalidInput):
             continue

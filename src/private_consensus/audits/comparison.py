@@ -63,7 +63,7 @@ def _largest(value: Any) -> float:
 def _described(event: Event, replayed: Event, agent: Any, agents: int, query: float) -> str:
     """Return a sentence on two values that differ; empty if no observer sees the difference."""
     a, b = event.value, replayed.value
-    found, differs = "", np.array(True)
+    size_text, differs = "", np.array(True)
     are_arrays = isinstance(a, np.ndarray) and isinstance(b, np.ndarray)
     if are_arrays and (a.dtype, a.shape) == (b.dtype, b.shape):
         is_real = a.dtype.kind == "f"
@@ -79,8 +79,8 @@ def _described(event: Event, replayed: Event, agent: Any, agents: int, query: fl
             return ""
         if is_real:
             difference = np.abs(a[differs] - b[differs]).max()
-            found = f": values up to {_largest(a[differs]):.2g} differ by {difference:.2g}"
-    beside = f"depends on records of agent {agent} beside the mechanisms{found}"
+            size_text = f": values up to {_largest(a[differs]):.2g} differ by {difference:.2g}"
+    beside = f"depends on records of agent {agent} beside the mechanisms{size_text}"
     if event.kind == "state":
         of_others = " of other agents" if differs.ndim >= 3 and differs.shape[2] == agents else ""
         return f"the state {event.name!r}{of_others} after iteration {event.t} {beside}"

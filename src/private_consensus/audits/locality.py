@@ -54,8 +54,8 @@ def unsent_dependence(
     first = states(keep)
     messages = iter(received)
     second = states(lambda value: next(messages), agent)
-    for event, other in zip(first, second, strict=False):
-        if readers := _readers(event.value, other.value, agent, network.n_agents):
+    for event, changed in zip(first, second, strict=False):
+        if readers := _readers(event.value, changed.value, agent, network.n_agents):
             return (
                 f"the state {event.name!r} of agent {readers[0]} after iteration {event.t} depends "
                 f"on agent {agent} without a message"
@@ -86,11 +86,11 @@ def _has_agents(value: Any, agents: int) -> bool:
     return is_real and value.shape[2:3] == (agents,)
 
 
-def _readers(value: Any, other: Any, agent: int, agents: int) -> list[int]:
+def _readers(value: Any, changed: Any, agent: int, agents: int) -> list[int]:
     """Return the other agents at which two values of a state differ."""
-    if not _has_agents(value, agents) or np.shape(value) != np.shape(other):
+    if not _has_agents(value, agents) or np.shape(value) != np.shape(changed):
         return []
     rounding = UNCHANGED * np.abs(value).max(initial=0.0)
-    differs = ~np.isclose(value, other, rtol=0.0, atol=rounding, equal_nan=True)
+    differs = ~np.isclose(value, changed, rtol=0.0, atol=rounding, equal_nan=True)
     differs[:, :, agent] = False
     return sorted({int(index[2]) for index in np.argwhere(differs)})

@@ -43,8 +43,8 @@ class RecordingNetwork:
         agents = np.arange(self._network.n_agents)
         is_edge = self._network.adjacency | np.eye(len(agents), dtype=bool)
         for agent, *_, member in np.argwhere(~is_edge[agents[:, None], neighbourhoods]):
-            found = f"agent {neighbourhoods[agent, member]} in the neighbourhood of agent {agent}"
-            raise InvalidInput("neighbourhoods", found, "agents with an edge to this agent")
+            pair = f"agent {neighbourhoods[agent, member]} in the neighbourhood of agent {agent}"
+            raise InvalidInput("neighbourhoods", pair, "agents with an edge to this agent")
 
 
 def _sending(name: str) -> Callable[..., Any]:
