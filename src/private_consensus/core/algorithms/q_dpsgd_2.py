@@ -82,31 +82,25 @@ class QDPSGD2(QDPSGD1):
         message = self._message(problem, horizon)
         return noisy_message(self.batches(), problem.records, **message)
 
-    def message_releases(self, problem, network, horizon) -> list[Release]:
-        """Return the releases of all messages of one agent, for the accountant."""
-        if self.own == "broadcast":
-            return self.sampled(problem, int(horizon)).releases(self.sigma, int(horizon))
-        # The exact model remembers a difference, multiplied by this factor in each round.
-        e = float(self.steps(float(horizon))[1])
-        retained_factor = float(np.abs(1.0 - e + e * network.own_weights).max())
-        message = self._message(problem, horizon)
-        return reused_state_releases(self.sigma, int(horizon), keep=retained_factor, **message)
-
-    def _largest_change(self, problem, horizon, releases) -> float:
-        """Return the largest l2 change of a rounded model by one record."""
-        if self.own == "exact":
-            return float(np.max(releases[0].losses())) * float(self.sigma * self.K)
-        return max(self.sampled(problem, int(horizon)).losses) * float(self.K)
-
     def mechanisms(self, problem, network, horizon):
         scale = column(np.multiply(self.sigma, self.K))
         batches: dict[str, Any] = {"sizes": self.batch_sizes, "largest": self.max_batch_size}
         # Settings of a batch are only run; each was accounted on its own.
         if np.ndim(scale):
             return {"message": DiscreteMessage(np.inf, scale, **batches)}
-        releases = tuple(self.message_releases(problem, network, horizon))
-        largest = self._largest_change(problem, horizon, releases)
-        return {"message": DiscreteMessage(largest, scale, accounted=releases, **batches)}
+        rounds = int(horizon)
+        if self.own == "broadcast":
+            batch = self.sampled(problem, rounds)
+            releases, largest = batch.releases(self.sigma, rounds), max(batch.losses) * self.K
+        else:
+            # The exact model remembers a difference, multiplied by this factor in each round.
+            e = float(self.steps(float(rounds))[1])
+            keep = float(np.abs(1.0 - e + e * network.own_weights).max())
+            message = self._message(problem, rounds)
+            releases = reused_state_releases(self.sigma, rounds, keep=keep, **message)
+            largest = np.max(releases[0].losses()) * (self.sigma * self.K)
+        accounted = tuple(releases)
+        return {"message": DiscreteMessage(float(largest), scale, accounted=accounted, **batches)}
 
     def coefficients(self, horizon):
         return super().coefficients(horizon)._replace(from_message=self.own == "broadcast")
