@@ -239,11 +239,6 @@ def wrong_settings(cell: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], str
     return errors
 
 
-def require_horizon(horizon: Any) -> None:
-    """Raise :class:`InvalidInput` unless a horizon is a whole number in the allowed range."""
-    arguments.whole("horizon", horizon, 1, MAX_HORIZON)
-
-
 def _require_network(network: Mapping[str, Any]) -> None:
     arguments.whole("network.agents", network["agents"], 1, MAX_AGENTS)
     graphs.require_buildable(**network)
@@ -265,7 +260,7 @@ PARTS: dict[str, Callable[[str, Any], object]] = {
     "problem": _require_problem,
     "network": lambda _, network: _require_network(network),
     "budget": lambda _, budget: Budget(**budget),
-    "horizon": lambda _, horizon: require_horizon(horizon),
+    "horizon": lambda _, horizon: arguments.whole("horizon", horizon, 1, MAX_HORIZON),
     "algorithm": lambda name, values: algorithms.load(name)(**values),
 }
 """Part of a setting to the check of its values."""

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from private_consensus.audits import universes
-from private_consensus.common.errors import InvalidInput, require
+from private_consensus.common.errors import InvalidInput, arguments, require
 from private_consensus.common.fields import validate
 from private_consensus.core import algorithms, lower_bounds, problems
+from private_consensus.core.simulation import MAX_HORIZON
 
 from ..claims import Claim, differences
 from ..claims.schema import value_of
-from .checks import expected, require_horizon, wrong_audits, wrong_references, wrong_settings
+from .checks import expected, wrong_audits, wrong_references, wrong_settings
 from .conditions import conditions_of, tested_conditions_of
 from .schema import (
     Audits,
@@ -372,7 +373,7 @@ def _patched(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
         patched = _with(patched, path, keys, value)
     for key in ("problem", "network", "budget"):
         require(isinstance(patched[key], dict), key, patched[key], "a mapping")
-    require_horizon(patched["horizon"])
+    arguments.whole("horizon", patched["horizon"], 1, MAX_HORIZON)
     delta = resolve_delta(
         patched["budget"]["delta"],
         agents=patched["network"]["agents"],
