@@ -98,7 +98,8 @@ class QDPSGD2(QDPSGD1):
             keep = float(np.abs(1.0 - e + e * network.own_weights).max())
             message = self._message(problem, rounds)
             releases = reused_state_releases(self.sigma, rounds, keep=keep, **message)
-            largest = np.max(releases[0].losses()) * (self.sigma * self.K)
+            # Without noise, the sensitivity is NaN, and the loss infinite.
+            largest = float(np.max(releases[0].losses())) * float(self.sigma * self.K)
         accounted = tuple(releases)
         return {"message": DiscreteMessage(float(largest), scale, accounted=accounted, **batches)}
 
