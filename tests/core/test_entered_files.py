@@ -83,7 +83,7 @@ def figure(name):
 TASKS = {
     "configuration to plan": (lambda: plan("wang"), lambda: plan("showkatbakhsh"), 15, 134),
     "an epsilon": (lambda: epsilon("laplace"), lambda: epsilon("gaussian"), 6, 58),
-    "two iterates of DVP": (iterate(0), iterate(1), 14, 84),
+    "two iterates of DVP": (iterate(0), iterate(1), 14, 81),
     "a figure": (figure("showkatbakhsh_fig2"), figure("showkatbakhsh_fig3"), 8, 77),
 }
 """For each name: import task, measured task, and limits of files and functions."""

@@ -50,7 +50,9 @@ class Running:
         self.sequences: dict[Any, Iterator[Any]] = {}
         self.positions: dict[Any, int] = {}
         self.latest: dict[Any, Any] = {}
-        self.memories = {name: mechanism.memory() for name, mechanism in mechanisms.items()}
+        self.memories: dict[str, Any] = {}
+        for name, mechanism in mechanisms.items():
+            self.memories[name] = mechanism.memory()
         self.released: set[str] = set()
 
     def begin(self, t: int) -> None:
@@ -144,7 +146,8 @@ class Running:
         -------
         ndarray, shape (runs, *shape)
         """
-        self.require_no_noise(purpose, name)
+        if purpose == "noise":
+            self.require_no_noise(name)
         sequence = self.streams.sequence
         return self.draw((purpose, name), lambda: sequence(purpose, distribution, shape, name))
 
@@ -152,13 +155,14 @@ class Running:
         self, name: str, distribution: Any, shape: tuple[int, ...], purpose: str = "data"
     ) -> np.ndarray:
         """Return standardized random numbers that are sampled once per run, [runs, *shape]."""
-        self.require_no_noise(purpose, name)
+        if purpose == "noise":
+            self.require_no_noise(name)
         return self.streams.draw(purpose, distribution, shape, name)
 
-    def require_no_noise(self, purpose: str, name: str) -> None:
+    def require_no_noise(self, name: str) -> None:
         """Refuse random numbers of a stream whose numbers a mechanism adds as noise."""
         for mechanism in self.mechanisms.values():
-            if purpose == "noise" and name in mechanism.noise_streams:
+            if name in mechanism.noise_streams:
                 raise Leak(f"iteration {self.t} reads the noise stream {name!r} of a mechanism")
 
     def key(self, name: str = "") -> np.ndarray:

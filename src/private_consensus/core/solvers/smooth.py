@@ -85,19 +85,20 @@ def minimise(
     size = np.linalg.norm(slope, axis=-1)
     allowed = np.maximum(tolerance, ROUNDING * magnitude)
     uses_newton = np.full(size.shape, descend is None)
-    steps = _Accelerated(descend)
+    last = None
     for _ in range(max_steps):
         unsolved = size > allowed
         if not unsolved.any():
             break
-        next_x = steps.next(x, slope)
+        next_x = x
+        if descend is not None:
+            next_x, last = _accelerated(x, -descend(slope), last)
         selected = unsolved & uses_newton
         if selected.any():
             step = np.zeros_like(x)
-            step[selected] = np.linalg.solve(hessian(x, selected), slope[selected][..., None])[
-                ..., 0
-            ]
-            length = newton_step_length(gradient, x, step, size, selected)
+            solved = np.linalg.solve(hessian(x, selected), slope[selected][..., None])
+            step[selected] = solved[..., 0]
+            length = _newton_step_length(gradient, x, step, size, selected)
             next_x = np.where(selected[..., None], x - length[..., None] * step, next_x)
         x = np.where(unsolved[..., None], next_x, x)
         slope, previous_size = gradient(x), size
@@ -108,56 +109,28 @@ def minimise(
     return x
 
 
-class _Accelerated:
-    """Steps with a bound of the Hessian and Anderson acceleration of depth one."""
-
-    def __init__(self, descend: Callable[[np.ndarray], np.ndarray] | None):
-        self.descend = descend
-        self.last_point = self.last_step = None
-
-    def next(self, x: np.ndarray, slope: np.ndarray) -> np.ndarray:
-        """Compute the next iterate."""
-        if self.descend is None:
-            return x
-        step = -self.descend(slope)
-        point = x + step
-        next_x = point
-        if self.last_step is not None:
-            change = step - self.last_step
-            squared = (change**2).sum(-1, keepdims=True)
-            theta = np.divide(
-                (step * change).sum(-1, keepdims=True),
-                squared,
-                out=np.zeros_like(squared),
-                where=squared > np.finfo(float).tiny,
-            )
-            next_x = point - theta * (point - self.last_point)
-        self.last_point, self.last_step = point, step
-        return next_x
+def _accelerated(x, step, last):
+    """Return the next iterate of Anderson acceleration, and the pair (x + step, step)."""
+    point = x + step
+    if last is None:
+        return point, (point, step)
+    last_point, last_step = last
+    change = step - last_step
+    squared = (change**2).sum(-1, keepdims=True)
+    theta = np.divide(
+        (step * change).sum(-1, keepdims=True),
+        squared,
+        out=np.zeros_like(squared),
+        where=squared > np.finfo(float).tiny,
+    )
+    return point - theta * (point - last_point), (point, step)
 
 
-def newton_step_length(
-    gradient: Callable[[np.ndarray], np.ndarray],
-    x: np.ndarray,
-    step: np.ndarray,
-    size: np.ndarray,
-    selected: np.ndarray,
-) -> np.ndarray:
-    r"""Compute the step length, in (0, 1], of each problem along its Newton step :math:`\Delta`.
+def _newton_step_length(gradient, x, step, size, selected):
+    """Compute the step length, in (0, 1], of each problem along its Newton step.
 
-    The length is :math:`\ln(1+r)/r` with :math:`r = \|\Delta\|_2`. For selected problems with r
-    above ``FAR``, longer steps are tried.
-
-    Parameters
-    ----------
-    gradient : callable
-        Maps points ``[..., d]`` to gradients ``[..., d]``.
-    x, step : ndarray, shape (..., d)
-        Current points and their Newton steps.
-    size : ndarray, shape (...)
-        l2 norms of the gradients at ``x``.
-    selected : ndarray of bool, shape (...)
-        Problems for which longer steps are tried.
+    ``size`` is the gradient norm at x. Selected problems with a step above ``FAR`` try longer
+    steps than the damped one.
     """
     norm = np.linalg.norm(step, axis=-1)
     damped = np.divide(np.log1p(norm), norm, out=np.ones_like(norm), where=norm > 1e-12)
