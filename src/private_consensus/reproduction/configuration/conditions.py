@@ -116,11 +116,16 @@ def _statistics(plan: Plan, panels: Iterable[Panel]) -> list[str]:
     counts, bands = set(), {}
     for panel in panels:
         for curve in panel.curves:
-            runs = 1 if "run" in curve.where else plan.cell(curve.experiment, curve.method)["runs"]
-            counts.add(runs)
-            kind = "quartiles" if panel.statistic == "median" else BANDS[curve.interval]
-            band = curve.band if curve.low else kind if runs > 1 else ""
+            band = curve.band if curve.low else ""
+            if curve.interval != "none" and not _is_exact(curve.method):
+                cell = plan.cell(curve.experiment, curve.method)
+                runs = 1 if "run" in curve.where else cell["runs"]
+                counts.add(runs)
+                kind = "quartiles" if panel.statistic == "median" else BANDS[curve.interval]
+                band = band or (kind if runs > 1 else "")
             bands.setdefault(panel.statistic, {})[band] = None
+    if bands and not counts:
+        return ["computed without random samples"]
     runs = _runs(*sorted(counts))
     texts = []
     for statistic, meanings in bands.items():
@@ -159,7 +164,10 @@ def _run_counts(plan: Plan, cells: Iterable[tuple[str, str]]) -> dict[str, int]:
     """Return the number of runs of each experiment of some cells."""
     counts: dict[str, int] = {}
     for experiment, method in cells:
-        is_exact = issubclass(algorithms.load(method), Analysis)
-        runs = 1 if is_exact else plan.cell(experiment, method)["runs"]
+        runs = 1 if _is_exact(method) else plan.cell(experiment, method)["runs"]
         counts[experiment] = max(runs, counts.get(experiment, 0))
     return counts
+
+
+def _is_exact(method: str) -> bool:
+    return issubclass(algorithms.load(method), Analysis)

@@ -295,8 +295,8 @@ class CurveKeys(FileEntry):
     component changed); default: that of the variant."""
     last_iteration_only: Flag = False
     """True: plot measurements of the last iteration only."""
-    interval: Literal["standard error", "standard deviation", "range"] = "standard error"
-    """Meaning of the band around the mean; range: smallest to largest run."""
+    interval: Literal["standard error", "standard deviation", "range", "none"] = "standard error"
+    """Meaning of the band around the mean; range: smallest to largest run; none: runs are equal."""
 
 
 class Curve(CurveKeys, Product):

@@ -180,6 +180,7 @@ def _interval(kind: str) -> tuple[pl.Expr, pl.Expr, str]:
         "quartiles": (value.quantile(0.25, "nearest"), value.quantile(0.75, "nearest"), QUARTILES),
         "standard deviation": (value.mean() - deviation, value.mean() + deviation, SPREAD),
         "standard error": (value.mean() - error, value.mean() + error, INTERVAL),
+        "none": (value.mean(), value.mean(), ""),
     }[kind]
 
 
