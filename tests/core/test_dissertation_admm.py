@@ -134,7 +134,6 @@ def test_local_metrics_evaluate_each_agent_by_its_local_model(problem):
             predictions = np.where(problem.test_features[run] @ x[*indices, i] > 0, 1, -1)
             test.append(np.mean(predictions != problem.test_labels[run]))
         assert measures["own_loss"][indices] == pytest.approx(np.mean(losses))
-        assert measures["own_train_error"][indices] == pytest.approx(np.mean(train))
         assert measures["own_train_accuracy"][indices] == pytest.approx(1 - np.mean(train))
         assert measures["own_test_error"][indices] == pytest.approx(np.mean(test))
         assert measures["own_test_accuracy"][indices] == pytest.approx(1 - np.mean(test))

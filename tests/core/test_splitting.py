@@ -74,7 +74,7 @@ def test_the_objective_averages_all_records_and_ignores_padding():
         errors.append((rows @ x[agent] > 0) != (shares.labels[agent, :count] > 0))
     np.testing.assert_allclose(problem.gradient(x), gradients)
     assert problem.measure("own_loss", x) == pytest.approx(np.mean([v.mean() for v in losses]))
-    assert problem.measure("own_train_error", x) == pytest.approx(np.concatenate(errors).mean())
+    assert problem.local_error(x) == pytest.approx(np.concatenate(errors).mean())
     positive = TABLE["ill"].mean()
     majority = problem.measure("majority_train_accuracy", x)
     assert majority == pytest.approx(max(positive, 1 - positive))

@@ -41,9 +41,9 @@ def test_local_errors_match_a_direct_count(problem, negative):
     points[0] = 0.0
     margins = np.einsum("...k,...jk->...j", points, problem.features)
     wrong = (margins > 0) != (labels > 0)
-    assert np.array_equal(few.measure("own_train_error", points), wrong.mean((-1, -2)))
+    assert np.array_equal(few.local_error(points), wrong.mean((-1, -2)))
     points[1] = np.nan
-    diverged = few.measure("own_train_error", points)[1]
+    diverged = few.local_error(points)[1]
     assert np.array_equal(diverged, (labels > 0).mean((-1, -2)))
 
 

@@ -1,4 +1,4 @@
-"""Write tables by name.  Inputs: runs and privacy of their cells.  Outputs: numbers, CSV, Markdown."""
+"""Write tables by name.  Inputs: runs of their cells.  Outputs: numbers, CSV, Markdown."""
 
 TABLE_KINDS = ("csv", "md")
 
@@ -10,7 +10,6 @@ ruleorder: make_table > draw_figure
 rule make_table:
     input:
         runs=lambda w: cell_files("runs", PLAN.cells_of(w.table), w.scale),
-        privacy=lambda w: cell_files("privacy", PLAN.cells_of(w.table), w.scale),
     output:
         numbers="results/{scale}/data/{table}.parquet",
         csv="results/{scale}/tables/{table}.csv",

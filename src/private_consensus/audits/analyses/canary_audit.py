@@ -96,8 +96,8 @@ class CanaryAudit(QDPSGD1, Attack):
     formula: float = 0.0
 
     quantities: ClassVar = (
-        "bound_gradients", "bound_messages", "p_value_gradients", "p_value_messages",
-        "accountant", "formula", "bound_delta", "bound_confidence",
+        "bound_gradients", "bound_messages", "p_value_gradients", "accountant", "formula",
+        "bound_delta", "bound_confidence",
     )  # fmt: skip
     source: ClassVar[str] = QDPSGD1.source
 
@@ -143,7 +143,7 @@ class CanaryAudit(QDPSGD1, Attack):
                 )  # fmt: skip
                 observed = canaries[run], scores[:, s, run], pending[s, run]
                 _advance(x[s, run], problem, setting, *drawn, *observed)
-        observe(rounds, np.arange(settings), self._bounds_of(scores, canaries, problem, rounds))
+        observe(rounds, np.arange(settings), self._bounds_of(scores, canaries, problem.records))
 
     def _canaries(self, problem, streams) -> list[Canaries]:
         """Sample the canaries of each run: all records of agent 1."""
@@ -156,21 +156,21 @@ class CanaryAudit(QDPSGD1, Attack):
             canaries.append(Canaries(signs, axes, number))
         return canaries
 
-    def _bounds_of(self, scores, canaries, problem, rounds: int) -> dict[str, np.ndarray]:
-        """Return bounds and p-values, each [settings, runs]."""
+    def _bounds_of(self, scores, canaries, records: int) -> dict[str, np.ndarray]:
+        """Return bounds and the p-value of the first observer, each [settings, runs]."""
         quantities = {name: np.empty(scores.shape[1:3]) for name in self.quantities}
-        for v, s, run in np.ndindex(scores.shape[:3]):
-            correct, guesses = guessed(
-                scores[v, s, run], canaries[run].signs, int(np.ravel(self.guesses)[s])
-            )
-            delta, confidence = float(np.ravel(self.delta)[s]), float(np.ravel(self.confidence)[s])
-            counts, claimed = (correct, guesses, problem.records), float(np.ravel(self.formula)[s])
-            quantities[f"bound_{VIEWS[v]}"][s, run] = one_run_epsilon(
-                *counts, delta=delta, confidence=confidence
-            )
-            quantities[f"p_value_{VIEWS[v]}"][s, run] = one_run_pvalue(
-                claimed, *counts, delta=delta
-            )
+        delta, confidence, claimed, guesses = (
+            np.broadcast_to(value, scores.shape[1])
+            for value in (self.delta, self.confidence, self.formula, self.guesses)
+        )
+        for s, run in np.ndindex(scores.shape[1:3]):
+            for view, observed in zip(VIEWS, scores[:, s, run], strict=True):
+                counts = (*guessed(observed, canaries[run].signs, guesses[s]), records)
+                bound = one_run_epsilon(*counts, delta=delta[s], confidence=confidence[s])
+                quantities[f"bound_{view}"][s, run] = bound
+                if view == "gradients":
+                    p_value = one_run_pvalue(claimed[s], *counts, delta=delta[s])
+                    quantities["p_value_gradients"][s, run] = p_value
         for name in ("accountant", "formula", *LEVEL):
             value = getattr(self, name.removeprefix("bound_"))
             quantities[name][:] = np.broadcast_to(value, scores.shape[1])[:, None]

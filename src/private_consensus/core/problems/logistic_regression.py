@@ -499,7 +499,6 @@ class LogisticRegression(Problem):
 
     metrics = {  # noqa: RUF012
         "own_loss": local_loss,
-        "own_train_error": local_error,
         "own_train_accuracy": lambda problem, x: 1.0 - problem.local_error(x),
         "own_test_error": local_test_error,
         "own_test_accuracy": lambda problem, x: 1.0 - problem.local_test_error(x),

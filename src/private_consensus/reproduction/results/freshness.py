@@ -8,21 +8,13 @@ code in each result with those of its job, and the checksums of its files.
 from collections.abc import Mapping
 from pathlib import Path
 
-from private_consensus.common.errors import InvalidInput, Refused
+from private_consensus.common.errors import Refused
 from private_consensus.common.readable import DAMAGED
 
 from .files import damaged, provenance_of
 
 MAX_TARGETS = 5
 """Largest number of results that the command in a message names."""
-
-
-def actual_hashes(path: str | Path) -> dict[str, str]:
-    """Return the provenance of a result; empty if the file is missing or cannot be read."""
-    try:
-        return provenance_of(path)
-    except InvalidInput:
-        return {}
 
 
 def require_current(expected: Mapping[str, Mapping[str, str]], *, scale: str) -> None:
@@ -47,8 +39,8 @@ def _defect(path: str, expected: Mapping[str, str]) -> tuple[str, str] | None:
         return path, "nothing"
     if files := damaged(path):
         return files[0], DAMAGED
-    actual = actual_hashes(path)
-    differences = [name for name, value in expected.items() if actual.get(name) != value]
+    actual = provenance_of(path)
+    differences = [name for name, value in expected.items() if actual[name] != value]
     return (path, f"made with other {' and other '.join(differences)}") if differences else None
 
 
