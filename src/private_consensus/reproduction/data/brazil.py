@@ -52,14 +52,6 @@ SCHEMA = Schema(
     protected={"sex": Protected(column="sex", values=(1,), meaning="1 = male")},
 )
 
-# The same attributes with one categorical column per block, for sampling the surrogate.
-COLLAPSED = Schema(
-    columns=(*ORDER, LABEL),
-    categories={name: ("Unknown", *values) for name, values in BLOCKS.items()},
-    label=LABEL,
-    positive=0,
-)
-
 
 def read(folder: Path) -> pl.DataFrame:
     """Read the extract of Lee and Kifer, or an extract from IPUMS."""
@@ -77,12 +69,12 @@ def surrogate(rows: int | None, generator: np.random.Generator) -> pl.DataFrame:
 
 def expand(table: pl.DataFrame) -> pl.DataFrame:
     """Replace each categorical column by its indicator columns; ``Unknown`` has only zeros."""
-    columns = [
-        (pl.col(name) == value).cast(pl.Int64).alias(f"{name}={value}")
-        for name in BLOCKS
-        for value in BLOCKS[name]
-    ]
-    return SCHEMA.check(table.with_columns(columns))
+    indicators = {
+        f"{name}={value}": pl.col(name) == value
+        for name, values in BLOCKS.items()
+        for value in values
+    }
+    return SCHEMA.check(table.with_columns(**indicators))
 
 
 # Variable of each number, with the first and last known code; others mean unknown.
@@ -134,6 +126,6 @@ def from_ipums(table: pl.DataFrame) -> pl.DataFrame:
     workers = persons.drop_nulls(["income", "hours"]).with_columns(
         pl.col("rooms").clip(1, 30),
         pl.col("age").clip(upper_bound=100),
-        (pl.col("income") > 300).cast(pl.Int64).alias(LABEL),
+        (pl.col("income") > 300).alias(LABEL),
     )
-    return expand(COLLAPSED.check(workers))
+    return expand(workers)

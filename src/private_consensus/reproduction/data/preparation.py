@@ -99,11 +99,12 @@ def prepare(spec: str | Preparation, raw: Raw, provenance: Provenance) -> Prepar
     if spec.bias:
         features = np.column_stack([features, np.ones(len(features))])
         columns = (*columns, "bias")
+    of_columns, of_rows = scaling.COLUMNS[spec.scaling], scaling.ROWS[spec.row_norm]
     notes = [
         spec.because,
         *encoded.card["notes"],
-        scaling.COLUMNS[spec.scaling].note,
-        scaling.ROWS[spec.row_norm].note,
+        of_columns.note,
+        of_rows.note,
         "A column of ones is appended before scaling." if spec.bias else "",
     ]
     about = entry(dataset)
@@ -119,6 +120,5 @@ def prepare(spec: str | Preparation, raw: Raw, provenance: Provenance) -> Prepar
         **encoded.card,
         "notes": [note for note in notes if note],
     }
-    scale, normalise = scaling.COLUMNS[spec.scaling].apply, scaling.ROWS[spec.row_norm].apply
-    features = normalise(scale(features))
-    return replace(encoded, features=np.ascontiguousarray(features), columns=columns, card=card)
+    features = np.ascontiguousarray(of_rows.apply(of_columns.apply(features)))
+    return replace(encoded, features=features, columns=columns, card=card)

@@ -58,37 +58,27 @@ class Provenance:
 
 
 def checksum_of(raw: Raw) -> str:
-    """Compute the SHA-256 of a canonical table or of named arrays."""
-    return _of_table(raw) if isinstance(raw, pl.DataFrame) else _of_arrays(raw)
+    """Compute the SHA-256 of canonical contents.
 
-
-def _of_table(table: pl.DataFrame) -> str:
-    """Compute the SHA-256 of a table: column names in order, values as 64-bit numbers or UTF-8."""
+    That of a table covers column names in order, and values as 64-bit integers or UTF-8; that of
+    arrays covers names, types, shapes and values.
+    """
     digest = hashlib.sha256()
-    for column in table.iter_columns():
-        digest.update(f"{column.name}\0{column.len()}\0".encode())
-        digest.update(_bytes_of(column))
-    return digest.hexdigest()
-
-
-def _of_arrays(arrays: Mapping[str, np.ndarray]) -> str:
-    """Compute the SHA-256 of named arrays: name, type, shape and little-endian values."""
-    digest = hashlib.sha256()
-    for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name])
-        array = array.astype(array.dtype.newbyteorder("<"), copy=False)
-        digest.update(f"{name}\0{array.dtype.str}\0{array.shape}\0".encode())
-        digest.update(array.data)
+    if isinstance(raw, pl.DataFrame):
+        for column in raw.iter_columns():
+            digest.update(f"{column.name}\0{column.len()}\0".encode())
+            digest.update(_bytes_of(column))
+    else:
+        for name, array in sorted(raw.items()):
+            digest.update(f"{name}\0{array.dtype.str}\0{array.shape}\0".encode())
+            digest.update(array.tobytes())
     return digest.hexdigest()
 
 
 def _bytes_of(column: pl.Series) -> bytes:
     if column.dtype == pl.String:
-        return "\n".join(column.fill_null(MISSING_TEXT).to_list()).encode()
-    if column.dtype.is_integer():
-        values = column.cast(pl.Int64).fill_null(MISSING_INTEGER)
-        return values.to_numpy().astype("<i8").tobytes()
-    return column.cast(pl.Float64).fill_null(np.nan).to_numpy().astype("<f8").tobytes()
+        return "\n".join(column.fill_null(MISSING_TEXT)).encode()
+    return column.cast(pl.Int64).fill_null(MISSING_INTEGER).to_numpy().astype("<i8").tobytes()
 
 
 def write_raw(path: str | Path, raw: Raw) -> None:

@@ -15,8 +15,6 @@ import polars as pl
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 
-Columns = dict[str, np.ndarray]
-
 MAX_LOG_ODDS = 4.0
 """Largest log-odds that one value may contribute."""
 
@@ -45,7 +43,14 @@ def draw(aggregates: Mapping[str, Any], rows: int, generator: np.random.Generato
         name: _draw_column(about, factor, model["loading"], generator)
         for name, about in aggregates["columns"].items()
     }
-    odds, rate = _log_odds(columns, aggregates), aggregates["positive"]
+    rate = aggregates["positive"]
+    scores = {
+        name: _score(columns[name], about, rate) for name, about in aggregates["columns"].items()
+    }
+    total = sum(scores.values())
+    for first, second, weight in model.get("products", ()):
+        total = total + weight * scores[first] * scores[second]
+    odds = model["sharpness"] * total
     shift = brentq(lambda shift: expit(odds + shift).mean() - rate, -60.0, 60.0)
     positive = generator.random(rows) < expit(odds + shift)
     name, *label_values = model["label"]
@@ -105,22 +110,11 @@ def _draw_numbers(
     return column
 
 
-def _log_odds(columns: Columns, aggregates: Mapping[str, Any]) -> np.ndarray:
-    model = aggregates["model"]
-    base = aggregates["positive"]
-    scores = {
-        name: _score(columns[name], about, base) for name, about in aggregates["columns"].items()
-    }
-    total = sum(scores.values())
-    for first, second, weight in model.get("products", ()):
-        total = total + weight * scores[first] * scores[second]
-    return model["sharpness"] * total
-
-
 def _score(values: np.ndarray, about: Mapping[str, Any], base: float) -> np.ndarray:
     """Return the log-odds of the label rate of each value, minus those of the overall rate."""
     if "quantiles" in about:
-        rates = np.asarray(about["rates"])[_bin(values, np.asarray(about["quantiles"]))]
+        bins = np.digitize(values, about["quantiles"]) - 1
+        rates = np.asarray(about["rates"])[bins.clip(0, len(about["rates"]) - 1)]
         if "zeros" in about:
             rates = np.where(values == 0, about["zeros"][1], rates)
     else:
@@ -128,7 +122,3 @@ def _score(values: np.ndarray, about: Mapping[str, Any], base: float) -> np.ndar
         rates = np.array([about[n][1] for n in names])[codes]
     # A rate of 0 or 1 has infinite log-odds.
     return np.clip(logit(rates) - logit(base), -MAX_LOG_ODDS, MAX_LOG_ODDS)
-
-
-def _bin(values: np.ndarray, quantiles: np.ndarray) -> np.ndarray:
-    return np.clip(np.searchsorted(quantiles, values, side="right") - 1, 0, len(quantiles) - 2)

@@ -33,11 +33,9 @@ class Protected:
 
     def of(self, table: pl.DataFrame) -> pl.Series:
         """Return the attribute of every row as 0 or 1; a missing value gives 0."""
-        column = pl.col(self.column)
-        is_protected = (
-            column.is_in(list(self.values)) if self.above is None else column >= self.above
-        )
-        return table.select(is_protected.fill_null(False).cast(pl.Int8)).to_series()
+        column = table[self.column]
+        is_protected = column.is_in(self.values) if self.above is None else column >= self.above
+        return is_protected.fill_null(False).cast(pl.Int8)
 
 
 SEX_RACE_AGE = {
@@ -78,15 +76,6 @@ class Schema:
     train: int | None = None
 
     @property
-    def features(self) -> tuple[str, ...]:
-        """All columns except the label."""
-        return tuple(c for c in self.columns if c != self.label)
-
-    def is_numeric(self, column: str) -> bool:
-        """Return True if a column contains numbers."""
-        return column not in self.categories
-
-    @property
     def positive_label(self) -> str:
         """Description of the label +1, such as ``income > 25,000``."""
         above = self.positive if isinstance(self.positive, str) else f"> {self.positive:,}"
@@ -94,10 +83,8 @@ class Schema:
 
     def positives(self, table: pl.DataFrame) -> np.ndarray:
         """Return True for each row with the label +1."""
-        column = pl.col(self.label)
-        is_class = isinstance(self.positive, str)
-        positive = column == self.positive if is_class else column > self.positive
-        return table.select(positive).to_series().to_numpy()
+        label, positive = table[self.label], self.positive
+        return (label == positive if isinstance(positive, str) else label > positive).to_numpy()
 
     def check(self, table: pl.DataFrame) -> pl.DataFrame:
         """Return the table with canonical types and column order.
@@ -110,7 +97,7 @@ class Schema:
                 "columns", ", ".join(table.columns), f"also the columns {', '.join(absent)}"
             )
         table = table.select(
-            pl.col(c).cast(pl.Int64 if self.is_numeric(c) else pl.String) for c in self.columns
+            pl.col(c).cast(pl.String if c in self.categories else pl.Int64) for c in self.columns
         )
         for column, allowed in self.categories.items():
             for value in table[column].drop_nulls().unique().sort():
@@ -133,18 +120,18 @@ class Schema:
         value, or one column of codes 0, 1, .... If rows with missing values are retained, ``?`` is
         the first value of a column with missing values.
         """
-        unknown = {*spec.attributes, *spec.exclude} - set(self.features)
+        features = [c for c in self.columns if c != self.label]
+        unknown = {*spec.attributes, *spec.exclude} - set(features)
         if unknown:
             expected = f"columns of {spec.dataset}"
             raise InvalidInput(f"{spec.name}.attributes", sorted(unknown)[0], expected)
-        rows = pl.Series(np.arange(table.height))
+        table = table.with_row_index("row")
         if spec.drop_missing:
-            complete = table.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
-            table, rows = table.filter(complete), rows.filter(complete)
-        names = [n for n in spec.attributes or self.features if n not in spec.exclude]
+            table = table.drop_nulls()
         blocks = {}
-        for name in names:
-            blocks |= self._encoded(table[name], spec)
+        for name in spec.attributes or features:
+            if name not in spec.exclude:
+                blocks |= self._encoded(table[name], spec)
         positive = self.positives(table)
         missing = "dropped" if spec.drop_missing else "kept; '?' is a category"
         return Prepared(
@@ -152,7 +139,7 @@ class Schema:
             labels=np.where(positive, 1, -1).astype(np.int8),
             columns=tuple(blocks),
             protected={name: p.of(table).to_numpy() for name, p in self.protected.items()},
-            splits=self._splits(rows.to_numpy()),
+            splits=self._splits(table["row"].to_numpy()),
             card={
                 "label": f"+1: {self.positive_label}",
                 "label_rate": round(float(positive.mean()), 6),
@@ -164,7 +151,7 @@ class Schema:
     def _encoded(self, column: pl.Series, spec: Preparation) -> dict[str, np.ndarray]:
         """Return the features that encode a column, by name."""
         name = column.name
-        if self.is_numeric(name):
+        if name not in self.categories:
             return {name: column.to_numpy()}
         values = self.categories[name]
         if spec.drop_missing:

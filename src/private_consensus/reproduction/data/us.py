@@ -76,7 +76,6 @@ SCHEMA = Schema(
     },
 )
 
-NOT_APPLICABLE = "N"
 STATES = {"pa": 42, "il": 17, "ga": 13, "wa": 53}
 """Names and numbers of states in the names of the Census Bureau's files."""
 
@@ -103,9 +102,8 @@ def surrogate(rows: int | None, generator: np.random.Generator) -> pl.DataFrame:
 
 def from_excerpt(table: pl.DataFrame) -> pl.DataFrame:
     """Build the canonical table from NIST's excerpt: columns of text, where ``N`` is missing."""
-    numbers = pl.all().replace(NOT_APPLICABLE, None).cast(pl.Float64, strict=False)
     return _canonical(
-        table.with_columns(numbers.cast(pl.Int64, strict=False)),
+        table.cast(pl.Float64, strict=False).cast(pl.Int64, strict=False),
         **_SHARED,
         marital_status=decoded("MSP", MARITAL),
         hispanic=decoded("HISP", HISPANIC, first=0),
@@ -147,14 +145,12 @@ def _member(archive: Path, name: str, columns: tuple[str, ...]) -> pl.DataFrame:
     return table.with_columns(pl.exclude("SERIALNO").cast(pl.Int64))
 
 
-_RACES_OF_CENSUS = (
-    "White", "Black", "Native", "Native", "Native", "Asian-Pacific", "Asian-Pacific", "Other",
-    "Two-or-more",
-)  # fmt: skip
 _SHARED = {
     "age": pl.col("AGEP"),
     "sex": decoded("SEX", ("Male", "Female")),
-    "race": decoded("RAC1P", _RACES_OF_CENSUS),
+    "race": decoded(
+        "RAC1P", values_of_ranges(RACE, [(1, 1), (2, 2), (3, 5), (6, 7), (8, 8), (9, 9)])
+    ),
     "children": pl.col("NOC").fill_null(0),
     "family_size": pl.col("NPF").fill_null(1),
     "difficulties": pl.sum_horizontal(
