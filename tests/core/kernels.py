@@ -91,7 +91,6 @@ def inner_loops(dim: int) -> Any:
         5,
         loops=6,
         samples=7,
-        u1=1.0,
     )
 
 

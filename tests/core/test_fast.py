@@ -127,7 +127,7 @@ def scene(settings=3, runs=4, agents=2, dim=7, seed=0):
     }
 
 
-OPTIONS = {"loops": 100, "samples": 30, "u1": 1.0}
+OPTIONS = {"loops": 100, "samples": 30}
 
 
 def same_draws(keys, x, y):

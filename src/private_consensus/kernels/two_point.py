@@ -7,7 +7,7 @@ F. From :math:`b = 0`, for :math:`t = 1, \dots, T`,
     b &\leftarrow b - \frac{a}{\sqrt t}\,\frac1J \sum_{j=1}^J
       \frac{F(p_j + v_t m_j) - F(p_j)}{v_t}\, m_j, \qquad p_j = b + u_t n_j
 
-with standard normal :math:`n_j, m_j`, :math:`u_t = u_1/t` and :math:`v_t = u_1/(Pt)^2` (Duchi,
+with standard normal :math:`n_j, m_j`, :math:`u_t = 1/t` and :math:`v_t = 1/(Pt)^2` (Duchi,
 Jordan, Wainwright, Wibisono, IEEE Trans. IT 2015; Gratton et al., eqs. (9)-(13)). The quotient is
 computed without a difference of nearly equal numbers:
 
@@ -53,7 +53,7 @@ _DIRECTION_BITS = np.uint32(16)
 _ZERO, _HALF, _ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
 
 
-def solve(gram, curvature, linear, penalty, step, keys, counter, *, loops, samples, u1):
+def solve(gram, curvature, linear, penalty, step, keys, counter, *, loops, samples):
     r"""Take T steps from the origin, for every setting, run and agent.
 
     Parameters
@@ -74,8 +74,6 @@ def solve(gram, curvature, linear, penalty, step, keys, counter, *, loops, sampl
         Number of previous solves: no two solves of a run share samples.
     loops, samples : int
         Numbers of steps :math:`T` and of directions :math:`J`, which all settings share.
-    u1 : float
-        Smoothing length :math:`u_1` of the first step.
 
     Returns
     -------
@@ -111,7 +109,6 @@ def solve(gram, curvature, linear, penalty, step, keys, counter, *, loops, sampl
         loops,
         dim,
         samples,
-        np.float32(u1),
         out,
     )
 
@@ -184,7 +181,7 @@ def _round_up(number: int, multiple: int) -> int:
 
 @compiled
 def _solve_runs(
-    begin, end, gram, curvature, linear, penalty, step, used, keys, first, loops, dim, samples, u1,
+    begin, end, gram, curvature, linear, penalty, step, used, keys, first, loops, dim, samples,
     out, s,
 ):  # fmt: skip
     settings, agents = out.shape[3], out.shape[1]
@@ -196,10 +193,10 @@ def _solve_runs(
             b[:] = 0.0
             single[:] = 0.0
             for t in range(1, loops + 1):
-                inverse = np.float32((dim * t) * (dim * t)) / u1
+                inverse = np.float32((dim * t) * (dim * t))
                 counter = np.uint32(first + agent * loops + t - 1)
                 _sample_directions(
-                    s, keys[run, 0], keys[run, 1], counter, u1 / np.float32(t), inverse, dim
+                    s, keys[run, 0], keys[run, 1], counter, _ONE / np.float32(t), inverse, dim
                 )
                 _transpose_directions(s, dim)
                 _sum_over_directions(s, samples, dim)
@@ -402,7 +399,7 @@ def _step(b, single, total, length, step_factor):
 
 
 def solve_reference(
-    gram, curvature, linear, penalty, step, keys, counter, *, loops, samples, u1, draw=normals
+    gram, curvature, linear, penalty, step, keys, counter, *, loops, samples, draw=normals
 ):
     """Compute the result of :func:`solve` in NumPy and float64, for tests.
 
@@ -417,7 +414,7 @@ def solve_reference(
     for t in range(1, loops + 1):
         counters = first_counter(counter, agents, loops) + np.arange(agents) * loops + t - 1
         n, m = directions_of(keys, counters, dim, samples, draw)
-        u, v = u1 / t, u1 / (dim * t) ** 2
+        u, v = 1 / t, 1 / (dim * t) ** 2
         quotient = difference_quotient(
             hessian, linear, np.asarray(penalty)[:, None, None, None], b, n, m, u, v
         )

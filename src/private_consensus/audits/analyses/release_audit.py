@@ -137,7 +137,6 @@ class ReleaseAudit(DZOA, Attack):
                 0,
                 loops=int(common_value("T", self.T)),
                 samples=int(common_value("J", self.J)),
-                u1=common_value("u1", self.u1),
             )
             for linear, dataset_keys in zip(case.linear, keys, strict=True)
         ]

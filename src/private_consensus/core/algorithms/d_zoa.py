@@ -45,15 +45,12 @@ class DZOA(ConsensusADMM):
         Constant of Lemma 2; 0.5 according to the paper.
     T, J : int
         Number of inner steps, and number of pairs of normal vectors per step.
-    u1 : float
-        First smoothing radius.
     """
 
     L: Positive = 1.0
     c: Positive = 0.5
     T: PositiveInt = 100
     J: PositiveInt = 30
-    u1: Positive = 1.0
 
     needs: ClassVar[tuple[str, ...]] = ("gram", "pull", "penalty", "optimum_norm")
     source: ClassVar[str] = "Gratton et al., Algorithm 1, eqs. (7)-(13), (20), (25), (27), (29)"
@@ -93,7 +90,6 @@ class DZOA(ConsensusADMM):
             t - 1,
             loops=int(common_value("T", self.T)),
             samples=int(common_value("J", self.J)),
-            u1=common_value("u1", self.u1),
         )
         return release("estimate", estimate)
 
