@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from private_consensus.report.views import answer
-from private_consensus.report.views.privacy import settings_of_papers
+from private_consensus.report.views.privacy import claimed_settings
 from private_consensus.reproduction.claims.words import may_decide
 from private_consensus.reproduction.results.files import rows_of
 
@@ -29,7 +29,7 @@ def test_ablations_audits_tuning_grids_and_settings_without_a_claim_are_not_coun
     variants = config["experiments"]["first_fig1"]["algorithms"]["descent"]
     variants["repaired"]["tuned"] = {"experiment": "grid"}
     counted = results_of({"first": config}, privacy=rows)
-    assert len(settings_of_papers(counted)) == 3
+    assert len(claimed_settings(counted)) == 2
     assert answer.privacy_clause(counted).startswith(
         "as published, or as resolved where a text is silent, 1 of the 1 methods that the papers"
     )

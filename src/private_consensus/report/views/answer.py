@@ -1,6 +1,5 @@
 """Compose the result of the whole reproduction in one sentence."""
 
-import math
 from collections import Counter
 from collections.abc import Iterable
 from operator import itemgetter
@@ -9,9 +8,9 @@ from private_consensus.common.grouping import grouped
 from private_consensus.privacy.verdicts import INCONCLUSIVE, NOT_PROVEN, VIOLATED
 from private_consensus.reproduction.claims.words import MEANINGS
 
-from ..formats import algorithm_title, number
+from ..formats import number
 from ..reading import Results, Row
-from .privacy import LESS_THAN_CLAIMED, audit_of_release, settings_of_papers, worst
+from .privacy import LESS_THAN_CLAIMED, audit_of_release, by_method, worst_verdict
 
 
 def summary(results: Results) -> str:
@@ -49,17 +48,11 @@ def privacy_clause(results: Results) -> str:
     """
     audits = results.audit.get("audits", [])
     counted = {claim["paper"] for claim in results.claims if not claim["addition"]}
-    settings = [
-        row
-        for row in settings_of_papers(results)
-        if 0 < row["epsilon_claimed"] < math.inf and results.paper_of[row["experiment"]] in counted
-    ]
-    groups = grouped(settings, lambda row: (results.paper_of[row["experiment"]], row["algorithm"]))
-    proposed: list[Row] = []
-    baselines: list[Row] = []
-    for (paper, name), rows in groups.items():
+    proposed: list[str] = []
+    baselines: list[str] = []
+    for (paper, name), rows in by_method(results).items():
         info = results.papers[paper]["paper"]
-        if name in info.get("controls", []):
+        if paper not in counted or name in info.get("controls", []):
             continue
         published = [
             row
@@ -67,14 +60,13 @@ def privacy_clause(results: Results) -> str:
             for row in [r for r in of_experiment if r["interpretation"] == "literal"]
             or of_experiment
         ]
-        method = worst(algorithm_title(name), published)
         release = audit_of_release(name, audits)
-        if release and release["verdict"] == VIOLATED:
-            method["verdict"] = VIOLATED
-        (proposed if name in info["methods"] else baselines).append(method)
-    if not settings:
+        is_refuted = release and release["verdict"] == VIOLATED
+        verdict = VIOLATED if is_refuted else worst_verdict(published)
+        (proposed if name in info["methods"] else baselines).append(verdict)
+    if not proposed + baselines:
         return ""
-    unproven = sum(row["verdict"] in (NOT_PROVEN, INCONCLUSIVE) for row in proposed)
+    unproven = sum(verdict in (NOT_PROVEN, INCONCLUSIVE) for verdict in proposed)
     return (
         "as published, or as resolved where a text is silent, "
         f"{_less(proposed)} of the {number(len(proposed))} methods that the papers propose "
@@ -84,5 +76,5 @@ def privacy_clause(results: Results) -> str:
     )
 
 
-def _less(methods: list[Row]) -> str:
-    return number(sum(row["verdict"] in LESS_THAN_CLAIMED for row in methods))
+def _less(verdicts: list[str]) -> str:
+    return number(sum(verdict in LESS_THAN_CLAIMED for verdict in verdicts))

@@ -44,8 +44,8 @@ def audit_algorithms() -> frozenset[str]:
     return frozenset(n for n in algorithms.names() if issubclass(algorithms.load(n), Attack))
 
 
-def settings_of_papers(results: Results) -> list[Row]:
-    """Return the settings without ablations, audits, and grids that only tune other settings."""
+def claimed_settings(results: Results) -> list[Row]:
+    """Return the settings with a finite claim, without ablations, audits, and tuning grids."""
     grids = {
         tuned["experiment"]
         for spec in results.experiments.values()
@@ -56,10 +56,19 @@ def settings_of_papers(results: Results) -> list[Row]:
     return [
         row
         for row in results.privacy
-        if row["interpretation"] != ABLATION
+        if 0 < row["epsilon_claimed"] < math.inf
+        and row["interpretation"] != ABLATION
         and row["algorithm"] not in audit_algorithms()
         and row["experiment"] not in grids
     ]
+
+
+def by_method(results: Results) -> dict[tuple[str, str], list[Row]]:
+    """Group the claimed settings by paper and algorithm."""
+    return grouped(
+        claimed_settings(results),
+        lambda row: (results.paper_of[row["experiment"]], row["algorithm"]),
+    )
 
 
 def page(results: Results) -> dict[str, object]:
@@ -122,15 +131,9 @@ def delivered(results: Results) -> list[Row]:
     has one iteration whose claim an audit refutes. Audits are omitted, since they claim no privacy.
     """
     audits = results.audit.get("audits", [])
-    claims = [
-        row
-        for row in results.privacy
-        if 0 < row["epsilon_claimed"] < math.inf and row["algorithm"] not in audit_algorithms()
-    ]
-    groups = grouped(claims, lambda row: (results.paper_of[row["experiment"]], row["algorithm"]))
     rows: list[Row] = [
         {"paper": paper, **row, "variant": _variant_words(row["setting"], results.experiments)}
-        for (paper, name), settings in groups.items()
+        for (paper, name), settings in by_method(results).items()
         for row in _delivered(algorithm_title(name), settings, audit_of_release(name, audits))
     ]
     icons = list(dict.fromkeys(ICONS.values()))
@@ -139,9 +142,8 @@ def delivered(results: Results) -> list[Row]:
 
 def _delivered(title: str, settings: list[Row], release: Row | None) -> Iterator[dict[str, Any]]:
     resolved = [row for row in settings if row["interpretation"] == "resolved"] or settings
-    literal = [row for row in settings if row["interpretation"] == "literal"]
     row = worst(title, resolved)
-    as_published = worst(f"{title}, as published", [*resolved, *literal])
+    as_published = worst(f"{title}, as published", settings)
     yield row
     if any(as_published[key] != row[key] for key in ("verdict", "multiple")):
         yield as_published
@@ -152,9 +154,14 @@ def _delivered(title: str, settings: list[Row], release: Row | None) -> Iterator
                "claimed": number(claimed)}  # fmt: skip
 
 
+def worst_verdict(settings: Iterable[Row]) -> str:
+    """Return the worst verdict of some settings."""
+    return min((row["verdict"] for row in settings), key=[*ICONS].index)
+
+
 def worst(title: str, settings: list[Row]) -> dict[str, Any]:
     """Return verdict and multiple of the claimed epsilon of the worst of some settings."""
-    verdict = min((row["verdict"] for row in settings), key=[*ICONS].index)
+    verdict = worst_verdict(settings)
     setting = max(
         (row for row in settings if row["verdict"] == verdict),
         key=lambda row: (_multiple(upper, row), _multiple(lower, row)),
@@ -218,10 +225,7 @@ def by_variant(privacy: Iterable[Row], experiments: Row) -> list[dict[str, Any]]
 
 def _summary(rows: list[Row], experiments: Row) -> dict[str, Any]:
     verdicts = Counter(row["verdict"] for row in rows)
-    verdict = next(v for v in ICONS if v in verdicts)
-    is_bound = all(row["proven"] or row["epsilon_accountant"] == math.inf for row in rows)
-    unproven = "" if is_bound else " (unproven)"
-    assumed = [row.get("epsilon_under_assumption") for row in rows]
+    verdict = worst_verdict(rows)
     columns = ("accountant", "relation", "notes", "lower_bound_method", "audit_findings")
     remarks = _distinct(row.get(column) for column in columns for row in rows)
     return {
@@ -235,8 +239,7 @@ def _summary(rows: list[Row], experiments: Row) -> dict[str, Any]:
         "settings": len(rows),
         "claimed": value_range(row["epsilon_claimed"] for row in rows),
         "lower": value_range(map(lower, rows)),
-        "accounted": value_range(row["epsilon_accountant"] for row in rows) + unproven,
-        "assumed": value_range(assumed) if any(value is not None for value in assumed) else "",
+        "upper": value_range(map(upper, rows)),
         "delta": value_range(row["delta"] for row in rows),
         "remarks": "; ".join(remarks),
         "uses": _distinct(row.get("unaccounted_data_use") for row in rows),
