@@ -122,9 +122,6 @@ def test_training_records_are_split_equally_without_repetition():
         assert run.max() < 70
     assert (problem.agent_rows[0] != problem.agent_rows[1]).any()
     np.testing.assert_array_equal(small(runs=(0, 1, 2)).agent_rows[:2], problem.agent_rows)
-    shared = small(partition="shared")
-    assert shared.agent_rows.shape == (1, 3, 10)
-    assert shared_by_runs(perceptron, {"partition": "shared"})
     assert not shared_by_runs(perceptron, {})
 
 

@@ -18,7 +18,7 @@ and scaling the rows of :math:`\delta` clips it. Gradients of single records are
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -287,10 +287,9 @@ def build(
     prepared,
     hidden: Count,
     records: Count = 10_000,
-    partition: Literal["shared", "per_run"] = "per_run",
     test_rows: Count | None = None,
 ) -> Perceptron:
-    """Sample training records and distribute them equally to the agents; the remainder is unused.
+    """Sample training records in each run, equally many per agent; the remainder is unused.
 
     Parameters
     ----------
@@ -304,8 +303,6 @@ def build(
         Number of hidden units, 50 for MNIST and 40 for CIFAR-10.
     records : int
         Number of records of all agents together; each agent has ``records // agents``.
-    partition : {"per_run", "shared"}
-        Each run samples its own records and partition, or all runs share one partition.
     test_rows : int, optional
         Largest number of test rows.
 
@@ -319,10 +316,9 @@ def build(
     coded = labels.min() >= 0 and labels.max() < CLASSES
     require(coded, "problem.prepared", (labels.min(), labels.max()), "labels from 0 to 9")
     records_per_agent = records // agents
-    generators = [streams.shared("data")] if partition == "shared" else streams.generators("data")
     used = agents * records_per_agent
-    rows = np.stack([generator.permutation(len(train))[:used] for generator in generators])
-    agent_rows = train[rows.reshape(len(generators), agents, records_per_agent)]
+    rows = np.stack([data.permutation(len(train))[:used] for data in streams.generators("data")])
+    agent_rows = train[rows.reshape(-1, agents, records_per_agent)]
     features = np.asarray(prepared.features, np.float32)
     test = np.asarray(prepared.splits["test"])[:test_rows]
     return Perceptron(features, labels, agent_rows, test, hidden)
