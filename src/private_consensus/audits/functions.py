@@ -284,7 +284,7 @@ def audit_function(
     -------
     AuditResult
     """
-    arguments.function("function", function)
+    require(callable(function), "function", function, "a function")
     data_sets = [data, *neighbours]
     require(len(data_sets) > 1, "neighbours", neighbours, "at least one data set")
     directories = named_directories(function)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import InvalidInput, arguments, require
+from .errors import InvalidInput, require
 
 SINGLE_TOLERANCE, DOUBLE_TOLERANCE = 1e-6, 1e-9
 """Relative rounding error that a bound allows, for float32 and for float64."""
@@ -45,7 +45,9 @@ def require_array(
     shape = f"({names})" if not optional else f"([{', '.join(axes[:optional])},] {names})"
     content = {"b": "booleans", "iu": "integers"}.get(kinds, "real numbers")
     expected = f"an array of {content} of shape {shape}"
-    arguments.unmasked(key, value)
+    # Comparisons and sums of a masked array skip the masked entries.
+    is_masked = isinstance(value, np.ma.MaskedArray)
+    require(not is_masked, key, "a masked array", "an array without a mask, such as value.filled()")
     is_array = isinstance(value, np.ndarray)
     require(is_array, key, value if isinstance(value, Real) else type(value).__name__, expected)
     require(value.dtype.kind in kinds, key, f"an array of {value.dtype}", expected)

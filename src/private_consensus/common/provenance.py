@@ -14,12 +14,12 @@ import json
 import os
 import platform
 import tempfile
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from .errors import Refused
 
@@ -84,9 +84,9 @@ def code_hash(*modules: str, files: Iterable[str | Path] = ()) -> str:
     reached = set().union(*(imported_modules(module) for module in starts))
     digest = hashlib.sha256()
     for module in sorted(reached):
-        digest.update(f"{module}\0{_syntax(str(_file_of(module))).text}\0".encode())
+        digest.update(f"{module}\0{_syntax(str(_file_of(module)))[0]}\0".encode())
     for file in sorted(map(str, files)):
-        digest.update(_syntax(file).text.encode())
+        digest.update(_syntax(file)[0].encode())
     return digest.hexdigest()[:16]
 
 
@@ -151,26 +151,15 @@ def _file_of(module: str) -> str | None:
     return spec.origin if spec and str(spec.origin).endswith(".py") else None
 
 
-class _Syntax(NamedTuple):
-    """Abstract syntax of a source file without docstrings, as text, and its import statements."""
-
-    text: str
-    imports: tuple[ast.Import | ast.ImportFrom, ...]
-
-
 @cache
-def _syntax(path: str) -> _Syntax:
+def _syntax(path: str) -> tuple[str, list[ast.Import | ast.ImportFrom]]:
+    """Return the syntax of a file without docstrings, as text, and its import statements."""
     tree = ast.parse(Path(path).read_text(encoding="utf-8"))
-    imports = [node for node in _statements(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
-    return _Syntax(ast.dump(_without_docstrings(tree)), tuple(imports))
-
-
-def _without_docstrings(tree: ast.Module) -> ast.Module:
-    """Remove all statements that are texts, including those below constants and attributes."""
-    for node in [tree, *_statements(tree)]:
+    nodes = list(ast.walk(tree))
+    for node in nodes:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
             node.body = [child for child in node.body if not _is_text(child)] or [ast.Pass()]
-    return tree
+    return ast.dump(tree), [n for n in nodes if isinstance(n, ast.Import | ast.ImportFrom)]
 
 
 def _is_text(node: ast.stmt) -> bool:
@@ -179,15 +168,6 @@ def _is_text(node: ast.stmt) -> bool:
         and isinstance(node.value, ast.Constant)
         and isinstance(node.value.value, str)
     )
-
-
-def _statements(node: ast.AST) -> Iterator[ast.stmt]:
-    """Yield all statements within a node, without entering expressions."""
-    for field in ("body", "handlers", "orelse", "finalbody", "cases"):
-        for child in getattr(node, field, ()):
-            if isinstance(child, ast.stmt):
-                yield child
-            yield from _statements(child)
 
 
 @cache
@@ -202,22 +182,14 @@ def _direct_imports(module: str) -> frozenset[str]:
 
 def _imports_of(path: str, package: str, home: str) -> set[str]:
     modules: set[str] = set()
-    for node in _syntax(path).imports:
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                modules |= _followed(alias.name, home)
-        else:
-            base = _absolute(node, package)
-            modules |= _followed(base, home)
-            for alias in node.names:
-                modules |= _followed(f"{base}.{alias.name}", home)
+    for node in _syntax(path)[1]:
+        names = [alias.name for alias in node.names]
+        if isinstance(node, ast.ImportFrom):
+            base = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+            names = [base, *(f"{base}.{name}" for name in names)]
+        for name in names:
+            modules |= _followed(name, home)
     return modules
-
-
-def _absolute(node: ast.ImportFrom, package: str) -> str:
-    if node.level == 0:
-        return node.module or ""
-    return importlib.util.resolve_name("." * node.level + (node.module or ""), package)
 
 
 def _followed(name: str, home: str) -> set[str]:

@@ -12,11 +12,7 @@ MARKS = re.compile(r"([\\`*_\[\]<>|&])")
 
 def csv(frame: pl.DataFrame) -> str:
     """Format a table as CSV, with an apostrophe before texts that would be formulas."""
-    words = [pl.col(name) for name, kind in frame.schema.items() if kind == pl.String]
-    escaped = [
-        pl.when(word.str.contains(FORMULA)).then(pl.lit("'") + word).otherwise(word).name.keep()
-        for word in words
-    ]
+    escaped = pl.col(pl.String).str.replace(FORMULA, "'${0}")
     titles = {name: f"'{name}" for name in frame.columns if re.match(FORMULA, name)}
     return frame.with_columns(escaped).rename(titles).write_csv()
 

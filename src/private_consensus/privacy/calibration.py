@@ -135,7 +135,7 @@ def calibrate(
         If no scale meets the budget, as for an exact release or Gaussian noise at delta 0.
     """
     _check(budget)
-    arguments.function("make_releases", make_releases)
+    require(callable(make_releases), "make_releases", make_releases, "a function")
     arguments.number("tolerance", tolerance, "a number in (0, 1)", lambda v: 0 < v < 1)
     if not budget.private:
         return 0.0

@@ -148,7 +148,7 @@ class Release(arguments.KnownKeywords):
         require(fits, "release.profile", self.profile, expected)
         count = arguments.whole("release.count", self.count, 0, MAX_COUNT)
         object.__setattr__(self, "count", count)
-        arguments.flag("release.proven", self.proven)
+        arguments.instance("release.proven", self.proven, bool | np.bool_, "True or False")
         arguments.text("release.note", self.note)
         key, nonnegative = "release.log_tolerance", "a number >= 0"
         arguments.number(key, self.log_tolerance, nonnegative, lambda v: v >= 0)

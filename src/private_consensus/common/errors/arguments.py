@@ -65,26 +65,15 @@ def array(key: str, value: Any, expected: str, holds: Check = lambda v: v == v) 
     return numbers
 
 
-def unmasked(key: str, value: Any) -> None:
-    """Refuse a masked array, whose comparisons and sums skip the masked entries."""
-    is_masked = isinstance(value, np.ma.MaskedArray)
-    require(not is_masked, key, "a masked array", "an array without a mask, such as value.filled()")
-
-
 def is_real(item: Any) -> bool:
     """Return True for a real number that is not a Boolean value."""
     return isinstance(item, numbers.Real) and not isinstance(item, bool)
 
 
-def is_whole(value: Any) -> bool:
-    """Return True for an integer that is not a Boolean value."""
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
-
-
 def whole(key: str, value: Any, low: int, high: int | None = None) -> int:
     """Return a whole number between ``low`` and ``high``; no upper limit if ``high`` is None."""
-    fits = is_whole(value) and value >= low
-    fits = fits and (high is None or value <= high)
+    is_whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    fits = is_whole and low <= value and (high is None or value <= high)
     limit = "" if high is None else f" and <= {high}"
     require(fits, key, value, f"a whole number >= {low}{limit}")
     return int(value)
@@ -99,12 +88,6 @@ def choice(key: str, value: Any, names: Collection[str]) -> str:
         expected = f"the text {str(value)!r}"
     require(is_text and value in names, key, value, expected)
     return value
-
-
-def flag(key: str, value: Any) -> bool:
-    """Return a Python or NumPy Boolean; refuse numbers and text."""
-    require(isinstance(value, bool | np.bool_), key, value, "True or False")
-    return bool(value)
 
 
 def text(key: str, value: Any) -> str:
@@ -123,12 +106,6 @@ def path(key: str, value: Any, expected: str) -> Path:
 def instance(key: str, value: Any, kind: Kind, expected: str) -> Any:
     """Return a value that is an instance of a type."""
     require(isinstance(value, kind), key, value, expected)
-    return value
-
-
-def function(key: str, value: Any) -> Callable:
-    """Return a callable; refuse other objects."""
-    require(callable(value), key, value, "a function")
     return value
 
 

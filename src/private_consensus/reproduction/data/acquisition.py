@@ -149,10 +149,8 @@ def _from_publisher(
     about: Entry, source: Source, acquisition: Acquisition, reasons: list[str]
 ) -> tuple[Raw, Provenance]:
     identity = settings_hash([source.name, source.url, source.files, source.extract])
-    folder, timeout_s = (
-        acquisition.cache_folder / about.name / identity,
-        acquisition.connection_timeout_s,
-    )
+    folder = acquisition.cache_folder / about.name / identity
+    timeout_s = acquisition.connection_timeout_s
     because = "; ".join(["first available source", *reasons])
     if not source.checksum:
         because = f"no checksum is published; this one is recorded; {because}"

@@ -21,7 +21,7 @@ def minmax(x: np.ndarray) -> np.ndarray:
     low, high = x.min(axis=0), x.max(axis=0)
     constant = low == high
     scaled = (x - low) / np.where(constant, 1.0, high - low)
-    return np.where(constant, np.sign(np.abs(x)), scaled)
+    return np.where(constant, x != 0, scaled)
 
 
 def minmax_sqrt_dim(x: np.ndarray) -> np.ndarray:
