@@ -30,7 +30,7 @@ options = {"bounds": ranges, "categories": categories, "clip": 1.0, "test": 0.2}
 shares = pc.split("clinics.csv", label="ill", agent="clinic", **options)
 problem = shares.logistic_regression(ridge=0.01)
 network = pc.networks.build(pc.Streams(0, (0,)), "ring", shares.n_agents)
-budget, measures = pc.Budget(epsilon=1.0, delta=1e-5), [("released", "test_error")]
+budget, measures = pc.Budget(epsilon=1.0, delta=1e-5), ["released.test_error"]
 descent = pc.algorithms.load("muffliato_gd")(eta=1 / problem.smoothness)
 admm = pc.algorithms.load("p_admm")()
 first = pc.simulate(descent, problem, network, budget, 20, runs=1, measures=measures)

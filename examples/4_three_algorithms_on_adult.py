@@ -39,7 +39,7 @@ def network(streams):
 # Each algorithm calibrates its noise to the budget. One accountant computes epsilon for all.
 
 BUDGET = pc.Budget(epsilon=1.0, delta=1e-5)
-LOSS = [("released", "excess_loss")]
+LOSS = ["released.excess_loss"]
 curves, guarantees = [], []
 for name in ("dvp", "p_admm", "pp_admm"):
     algorithm = pc.algorithms.load(name)()

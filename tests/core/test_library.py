@@ -57,8 +57,8 @@ def test_a_fixed_problem_is_shared_by_all_runs():
     streams = pc.Streams(0, (0,), {"data": "d"})
     algorithm = pc.algorithms.load("gradient_descent")()
     budget = pc.Budget(np.inf, 0.0)
-    done = pc.simulate(algorithm, means(streams), ring(streams), budget, 4, iterations=[4])
-    errors = done.measurements["value"]
+    done = pc.simulate(algorithm, means(streams), ring(streams), budget, 4)
+    errors = done.measurements.filter(t=4)["value"]
     assert len(errors) == 10 and errors.n_unique() == 1
 
 

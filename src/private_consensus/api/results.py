@@ -236,8 +236,7 @@ def simulate(
     *,
     runs: int = 10,
     seed: int = 0,
-    measures: Sequence[str | tuple[str, str]] = (),
-    iterations: Sequence[int] | None = None,
+    measures: Sequence[str] = (),
 ) -> Result:
     """Calibrate an algorithm to a budget, run it, and account for its releases.
 
@@ -258,13 +257,10 @@ def simulate(
         Root seed; equal seeds give equal results. Calls with one seed draw the same noise, which
         cancels in the difference of two models. A model that is published needs a secret seed that
         is used once.
-    measures : sequence of (quantity, metric) or of str, optional
-        Quantities of the algorithm (``released``, ``internal``, ...) and names of
-        ``problem.metrics``, as pairs or as ``"released.node_error"``. Default: the first metric of
-        the released quantity.
-    iterations : sequence of int, optional
-        Iterations to measure, each between 1 and ``horizon``; the last one is always measured.
-        Default: all.
+    measures : sequence of str, optional
+        Quantities of the algorithm (``released``, ``internal``, ...) with names of
+        ``problem.metrics``, such as ``"released.node_error"``. Default: the first metric of the
+        released quantity.
 
     Returns
     -------
@@ -284,8 +280,7 @@ def simulate(
     horizon = arguments.whole("horizon", horizon, 1, MAX_HORIZON)
     runs = arguments.whole("runs", runs, 1, MAX_RUNS)
     seed = arguments.whole("seed", seed, 0)
-    measures = _pairs(measures)
-    times = _times(iterations, horizon)
+    pairs = _pairs(measures)
     environment = Environment(
         _builder("problem", problem, Problem),
         _builder("network", network, Network),
@@ -299,12 +294,13 @@ def simulate(
         runs=runs,
     )
     metrics = calibration.problem.metrics
-    require(bool(measures or metrics), "measures", None, "a problem with metrics")
-    measures = measures or (("released", next(iter(metrics))),)
-    for _, metric in measures:
+    require(bool(pairs or metrics), "measures", None, "a problem with metrics")
+    pairs = pairs or (("released", next(iter(metrics))),)
+    for _, metric in pairs:
         arguments.choice("measures", metric, metrics)
         _require_test_records(calibration.problem, metric)
-    plan = MeasurementPlan((*measures, *FINAL), times, intermediate=measures)
+    iterations = frozenset(range(1, horizon + 1))
+    plan = MeasurementPlan((*pairs, *FINAL), iterations, intermediate=pairs)
     try:
         values = simulation.simulate(calibration, plan=plan)
     except Diverged as error:
@@ -319,7 +315,7 @@ def simulate(
         if (horizon, quantity, metric) in recorded
     }
     measured = {(quantity, metric) for _, quantity, metric in recorded}
-    for quantity, metric in measures:
+    for quantity, metric in pairs:
         expected = f"a key of {type(algorithm).__name__}.observables; measures=[...] names others"
         require((quantity, metric) in measured, "measures", quantity, expected)
     rows = pl.DataFrame(simulation.rows_of(values)).drop("setting")
@@ -362,25 +358,15 @@ def _require_test_records(problem: Problem, metric: str) -> None:
     require(tested, "measures", metric, "a metric without test records: this problem has none")
 
 
-def _pairs(measures: Sequence[str | tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+def _pairs(measures: Sequence[str]) -> tuple[tuple[str, str], ...]:
     """Return pairs of a quantity and a metric."""
-    expected = "pairs (quantity, metric) of texts, or texts such as 'released.node_error'"
+    expected = "texts such as 'released.node_error'"
     pairs = []
-    for measure in arguments.items("measures", measures, tuple | list | str, expected):
-        pair = measure.split(".") if isinstance(measure, str) else measure
-        fits = len(pair) == 2 and all(isinstance(name, str) for name in pair)
-        require(fits, "measures", measure, expected)
-        pairs.append(tuple(pair))
+    for text in arguments.items("measures", measures, str, expected):
+        require(text.count(".") == 1, "measures", text, expected)
+        quantity, _, metric = text.partition(".")
+        pairs.append((quantity, metric))
     return tuple(pairs)
-
-
-def _times(iterations: Sequence[int] | None, horizon: int) -> frozenset[int]:
-    """Return the iterations at which quantities are measured."""
-    if iterations is None:
-        return frozenset(range(1, horizon + 1))
-    expected = f"whole numbers between 1 and {horizon}"
-    times = arguments.items("iterations", iterations, int | np.integer, expected)
-    return frozenset(arguments.whole("iterations", t, 1, horizon) for t in times)
 
 
 def _builder(key: str, value: object, kind: type[T]) -> Callable[[Streams], T]:
