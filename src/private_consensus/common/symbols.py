@@ -46,7 +46,7 @@ def raised(text: str) -> str:
 
 
 def _raised(match: re.Match[str]) -> str:
-    power = match[1] if match[1] is not None else match[2]
+    power = match[1] or match[2] or ""
     text = raised(power)
     return text if not set(text) & set(power) else match[0]
 

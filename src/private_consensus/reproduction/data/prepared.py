@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,6 @@ import numpy as np
 from private_consensus.common.errors import require
 from private_consensus.common.provenance import atomic_write
 from private_consensus.common.readable import arrays_of
-
-from .raw import Provenance
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,11 +54,6 @@ class Prepared:
             "nan or inf",
             "finite numbers",
         )
-
-    @property
-    def provenance(self) -> Provenance:
-        """Provenance of the data."""
-        return Provenance(**{field.name: self.card[field.name] for field in fields(Provenance)})
 
     def columns_of(self, *attributes: str) -> np.ndarray:
         """Return the indices of the feature columns that encode some attributes."""

@@ -31,17 +31,13 @@ def minmax_sqrt_dim(x: np.ndarray) -> np.ndarray:
 
 def clip_rows(x: np.ndarray) -> np.ndarray:
     """Scale rows with l2 norm above one to norm one."""
-    return x / np.maximum(_norms(x), 1.0)
+    return x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1.0)
 
 
 def unit_rows(x: np.ndarray) -> np.ndarray:
     """Scale every row to l2 norm one; rows of zeros remain zero."""
-    norms = _norms(x)
+    norms = np.linalg.norm(x, axis=1, keepdims=True)
     return x / np.where(norms > 0, norms, 1.0)
-
-
-def _norms(x: np.ndarray) -> np.ndarray:
-    return np.linalg.norm(x, axis=1, keepdims=True)
 
 
 @dataclass(frozen=True)

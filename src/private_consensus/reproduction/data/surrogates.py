@@ -37,13 +37,12 @@ def draw(aggregates: Mapping[str, Any], rows: int, generator: np.random.Generato
     polars.DataFrame
         Columns of the aggregates, and the label under the name that the model states.
     """
-    model = aggregates["model"]
+    model, rate = aggregates["model"], aggregates["positive"]
     factor = generator.standard_normal(rows)
     columns = {
         name: _draw_column(about, factor, model["loading"], generator)
         for name, about in aggregates["columns"].items()
     }
-    rate = aggregates["positive"]
     scores = {
         name: _score(columns[name], about, rate) for name, about in aggregates["columns"].items()
     }

@@ -132,6 +132,10 @@ class Schema:
         for name in spec.attributes or features:
             if name not in spec.exclude:
                 blocks |= self._encoded(table[name], spec)
+        splits = {"all": np.arange(table.height)}
+        if self.train is not None:
+            is_train = (table["row"] < self.train).to_numpy()
+            splits = {"train": np.flatnonzero(is_train), "test": np.flatnonzero(~is_train)}
         positive = self.positives(table)
         missing = "dropped" if spec.drop_missing else "kept; '?' is a category"
         return Prepared(
@@ -139,7 +143,7 @@ class Schema:
             labels=np.where(positive, 1, -1).astype(np.int8),
             columns=tuple(blocks),
             protected={name: p.of(table).to_numpy() for name, p in self.protected.items()},
-            splits=self._splits(table["row"].to_numpy()),
+            splits=splits,
             card={
                 "label": f"+1: {self.positive_label}",
                 "label_rate": round(float(positive.mean()), 6),
@@ -163,15 +167,6 @@ class Schema:
         if spec.encoding == "ordinal":
             return {name: codes}
         return {f"{name}={value}": codes == code for code, value in enumerate(values)}
-
-    def _splits(self, rows: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the indices of each split of the publisher in the retained rows."""
-        if self.train is None:
-            return {"all": np.arange(len(rows))}
-        return {
-            "train": np.flatnonzero(rows < self.train),
-            "test": np.flatnonzero(rows >= self.train),
-        }
 
 
 def decoded(

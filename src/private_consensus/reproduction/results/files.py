@@ -120,7 +120,7 @@ def read_all(paths: Iterable[str | Path]) -> pl.DataFrame:
 
 def source_of(prepared: Iterable[Any]) -> str:
     """Describe the data sets of a result and their sources, such as ``adult (mirror)``."""
-    origins = [f"{p.provenance.dataset} ({p.provenance.source})" for p in prepared]
+    origins = [f"{p.card['dataset']} ({p.card['source']})" for p in prepared]
     return "; ".join(dict.fromkeys(origins)) or DRAWN
 
 
