@@ -46,6 +46,8 @@ def write_site(results: Results, source: str | Path, folder: str | Path) -> None
         write_text(folder / name, text)
     for name in {*DRAWINGS} & {*results.audit}:
         copy(source / "audit" / f"{name}.svg", folder / "figures" / f"{name}.svg")
+        numbers = rows_of(source / "audit" / f"{name}.parquet")
+        write_text(folder / "figures" / f"{name}.csv", csv(rounded(numbers)))
     if results.comparison:
         for kind in ("svg", "csv"):
             copy(

@@ -81,11 +81,7 @@ def page(results: Results) -> dict[str, object]:
             for key, paper in results.papers.items()
             if (rows := by_variant(results.privacy, paper["experiments"]))
         ],
-        "corrections": [
-            {**row, **{key: variant_words(row[key], results) for key in ("published", "corrected")}}
-            for row in results.audit.get("repairs", [])
-        ],
-        "observed": results.audit.get("observers", []),
+        "drawn": results.audit,
     }  # fmt: skip
 
 
