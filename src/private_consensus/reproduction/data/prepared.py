@@ -47,13 +47,9 @@ class Prepared:
     card: dict[str, Any]
 
     def __post_init__(self):
+        is_finite = bool(np.isfinite(self.features).all())
         name = self.card.get("preparation", "data")
-        require(
-            bool(np.isfinite(self.features).all()),
-            f"prepared.{name}.features",
-            "nan or inf",
-            "finite numbers",
-        )
+        require(is_finite, f"prepared.{name}.features", "nan or inf", "finite numbers")
 
     def columns_of(self, *attributes: str) -> np.ndarray:
         """Return the indices of the feature columns that encode some attributes."""
