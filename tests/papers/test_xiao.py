@@ -376,9 +376,8 @@ def test_coordinate_descent_bound_is_at_least_the_sum_in_eq_74(boxed):
     rate = boxed.strong_convexity / (DIM * boxed.smoothness)
     terms = sum((1 - rate) ** (k - j) * boxed.slope_bound / DIM * 0.2 for j in range(1, k + 1))
     second = (1 - rate) ** k * 3.0 + terms
-    bound = algorithm.bound(boxed, gap, k)
-    assert (bound >= second).all()
-    assert algorithm.bound(boxed, gap, 10**5) == pytest.approx(
+    assert (algorithm.bound(boxed, (1 - rate) ** k * gap) >= second).all()
+    assert algorithm.bound(boxed, 0 * gap) == pytest.approx(
         boxed.smoothness / boxed.strong_convexity * boxed.slope_bound * 0.2
     )
 

@@ -40,7 +40,8 @@ class CoordinateDescent(DecayingNoise):
         + \frac{\hat M}{m} C_1\sigma \quad (74)
 
     where :math:`\hat M` is the smoothness along coordinates, here the bound on the largest
-    curvature, and :math:`C_1 \ge \|\nabla f\|_1` over the domain.
+    curvature, and :math:`C_1 \ge \|\nabla f\|_1` over the domain. The last line of (74) lacks the
+    factor :math:`f(x^0) - f(x^*)` (erratum E1.10).
     """
 
     law: Law = "gaussian"
@@ -49,7 +50,9 @@ class CoordinateDescent(DecayingNoise):
         "objective", "own_optimum", "slope_bound", "strong_convexity", "smoothness",
     )  # fmt: skip
     source: ClassVar[str] = "Xiao et al., Appendix K, eqs. (72)-(74)"
-    quantities: ClassVar = ("released", Internal("gap"), Internal("bound"))
+    quantities: ClassVar = (
+        "released", Internal("gap"), Internal("bound"), Internal("published_bound"),
+    )  # fmt: skip
 
     def mechanisms(self, problem, network, horizon):
         # The coordinate is sampled independently of the data, and only its noise is used.
@@ -68,23 +71,25 @@ class CoordinateDescent(DecayingNoise):
         return state._replace(x=problem.project(state.x + change * sampled))
 
     def observables(self, state, problem, t):
-        """Return the iterates, and the means over agents of the gap and of its bound (74)."""
+        """Return the iterates, and the means over agents of the gap and of its bounds (74)."""
+        rate = problem.strong_convexity / (problem.dim * problem.smoothness)
+        published = np.broadcast_to(np.exp(-rate * t), state.first_gap.shape)
         return {
             "released": state.x,
             "gap": _gap(problem, state.x).mean(-1),
-            "bound": self.bound(problem, state.first_gap, t).mean(-1),
+            "bound": self.bound(problem, (1 - rate) ** t * state.first_gap).mean(-1),
+            "published_bound": self.bound(problem, published).mean(-1),
         }
 
-    def bound(self, problem, first_gap: np.ndarray, t: int) -> np.ndarray:
-        """Return the upper bound (74) on the gap, for the gap at the starting points.
+    def bound(self, problem, first_term: np.ndarray) -> np.ndarray:
+        """Return the upper bound (74) on the gap, from the first term of its second or third line.
 
         The geometric sum in the second line of (74) is replaced by its bound in the third line.
         """
         convexity = problem.strong_convexity
         require(convexity > 0, "problem.strong_convexity", convexity, "a number > 0")
-        rate = convexity / (problem.dim * problem.smoothness)
         floor = problem.smoothness / convexity * problem.slope_bound
-        return (1 - rate) ** t * first_gap + floor * np.reshape(self.noise, (-1, 1, 1))
+        return first_term + floor * np.reshape(self.noise, (-1, 1, 1))
 
     def claimed_epsilon(self, delta, problem, network, horizon):
         r"""Return :math:`\epsilon = \mathcal B^c\sqrt{(1+a)K/d}/(\hat M\sigma)`.

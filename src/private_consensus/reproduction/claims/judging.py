@@ -133,7 +133,7 @@ class Verdict:
 
 
 AGAINST = (CONTRADICTED, TIED)
-"""States of the elements that keep a decided claim from holding."""
+"""States that keep a decided claim from holding; ties of a best value do not."""
 
 
 def evaluate(
@@ -334,14 +334,18 @@ def _group(test: Test, number: int, index: int) -> str:
     """Return the group of element ``index`` of test ``number``."""
     if test.quantifier in ("most", "some"):
         return f"{test.quantifier} {test.part}".strip()
-    if test.quantifier == "universal" or test.kind == "largest":
+    if test.kind == "largest":
+        return f"best {number}"
+    if test.quantifier == "universal":
         return f"universal {number}"
     return f"each {number}.{index}"
 
 
 def _verdict_on_group(quantifier: str, states: Sequence[str]) -> str:
     """Return the verdict on a group of elements, by the numbers that confirm or contradict it."""
-    count, against = len(states), sum(state in AGAINST for state in states)
+    # An equal value does not contradict that a value is the best, and does not confirm it.
+    contrary = (CONTRADICTED,) if quantifier == "best" else AGAINST
+    count, against = len(states), sum(state in contrary for state in states)
     confirming = {"some": 1, "most": count // 2 + 1}.get(quantifier, count)
     contradicting = {"some": count, "most": (count + 1) // 2}.get(quantifier, 1)
     if states.count(CONFIRMED) >= confirming:

@@ -83,8 +83,8 @@ class Test(Product):
     these instead. ``trend``: like ``slope``, for the slope of the mean on ``x``, without
     logarithms. ``steady``: in the first and in the second half of the grid, the mean falls by at
     least ``1 - tolerance`` of its trend over the entire grid. ``largest``: the mean at x =
-    ``best_at`` is strictly larger than every other mean. With a ``tolerance``, no other mean is
-    larger by more than that, relatively. ``below``: the mean of the series is at most ``expected``
+    ``best_at`` is strictly larger than every other mean; an equal one leaves this undecided. With a
+    ``tolerance``, no other mean is larger by more than that, relatively. ``below``: the mean of the series is at most ``expected``
     times that of ``against``. If ``expected`` is 1, it is strictly less. ``lower``: like ``below``,
     for the geometric mean along ``x``. ``steadier``: like ``below``, for the standard deviation
     over runs. ``ratio``: series over ``against`` is ``expected`` within a relative ``tolerance``.
