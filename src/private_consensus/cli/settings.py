@@ -20,7 +20,6 @@ from ..core.networks import Network
 from ..core.problems import Problem
 from ..core.randomness import Streams
 from ..privacy import Budget
-from ..privacy.safe_digits import rounded_up
 from ..reproduction.configuration.checks import require_settings
 from ..reproduction.results.cells import Prepared, environment_of, setting_of
 
@@ -49,33 +48,27 @@ def example_of(name: str) -> dict[str, Any]:
     stated = getattr(import_module(algorithms.module_of(name)), "EXAMPLE", {})
     stated = {"problem": stated} if isinstance(stated, str) else stated
     problem = examples.get(stated.get("problem"), stated)
-    changes = {f"algorithm.{key}": value for key, value in stated.get("parameters", {}).items()}
-    return {**stated, **problem, "set": {**problem.get("set", {}), **changes}}
+    parameters = stated.get("parameters", {}).items()
+    changes = [f"algorithm.{key}={json.dumps(value)}" for key, value in parameters]
+    return {**stated, **problem, "set": [*problem.get("set", ()), *changes]}
 
 
 def plan(options: Namespace) -> tuple[dict[str, Any], Prepared, SettingParts]:
     """Return the cell that the options describe, its prepared data, and its setting."""
     cell = _cell(options)
     (spec,) = cell["settings"]
-    problem, prepared = spec["problem"], {}
-    if "prepared" in problem:
-        agents = spec["network"]["agents"]
-        rows = synthetic.rows_of_setting(problem["name"], problem, agents)
-        prepared = {synthetic.NAME: rows}
-    setting = _setting(cell, prepared)
-    for name, (_, largest) in unstable_steps(*setting[:2]).items():
-        spec["algorithm"].setdefault(name, largest / 2.0)
-    return cell, prepared, _setting(cell, prepared)
-
-
-def _setting(cell: Mapping[str, Any], prepared: Prepared) -> SettingParts:
-    """Return the setting of the first run of a cell, which has one setting."""
-    (spec,) = cell["settings"]
+    prepared = {}
+    if "prepared" in spec["problem"]:
+        name, agents = spec["problem"]["name"], spec["network"]["agents"]
+        prepared[synthetic.NAME] = synthetic.rows_of_setting(name, spec["problem"], agents)
     environment = environment_of(spec, prepared)
     streams = Streams(cell["seed"], (0,), cell["groups"])
-    setting = setting_of(cell["algorithm"], spec)
     problem, network = environment.problem(streams), environment.network(streams)
-    return setting.algorithm, problem, network, setting.budget, setting.horizon
+    algorithm = setting_of(cell["algorithm"], spec).algorithm
+    for name, (_, largest) in unstable_steps(algorithm, problem).items():
+        spec["algorithm"].setdefault(name, largest / 2.0)
+    setting = setting_of(cell["algorithm"], spec)
+    return cell, prepared, (setting.algorithm, problem, network, setting.budget, setting.horizon)
 
 
 def _cell(options: Namespace) -> dict[str, Any]:
@@ -85,7 +78,10 @@ def _cell(options: Namespace) -> dict[str, Any]:
         example = {}
     stated = {key: value for key, value in vars(options).items() if value is not None}
     values = {**DEFAULTS, **example, **stated}
-    changes = _changes({**example.get("set", {}), **dict(map(_assignment, options.set))})
+    changes: dict[str, dict[str, object]] = {"algorithm": {}, "problem": {}, "network": {}}
+    for text in [*example.get("set", ()), *options.set]:
+        part, key, value = _assignment(text)
+        changes[part][key] = value
     metrics = problems.class_of(values["problem"]).metrics
     metric = values["metric"] or next(iter(metrics))
     arguments.choice("--metric", metric, (*metrics, "value"))
@@ -117,25 +113,17 @@ def _cell(options: Namespace) -> dict[str, Any]:
     return {**cell, "iterations": list(range(1, values["horizon"] + 1))}
 
 
-def _assignment(text: str) -> tuple[str, object]:
-    """Return path and value of a text ``PART.KEY=VALUE``; the value is JSON or a text."""
+def _assignment(text: str) -> tuple[str, str, object]:
+    """Return the three parts of a text ``PART.KEY=VALUE``; the value is JSON or a text."""
     path, equals, value = text.partition("=")
-    require(bool(equals), "--set", text, "PART.KEY=VALUE")
+    part, _, key = path.partition(".")
+    is_complete = part in ("algorithm", "problem", "network") and bool(key and equals)
+    expected = "PART.KEY=VALUE with PART algorithm, problem or network"
+    require(is_complete, "--set", text, expected)
     try:
-        return path, json.loads(value)
+        return part, key, json.loads(value)
     except json.JSONDecodeError:
-        return path, value
-
-
-def _changes(values: Mapping[str, object]) -> dict[str, dict[str, object]]:
-    """Return the changed parameters of algorithm, problem and network, from values by path."""
-    changes: dict[str, dict[str, object]] = {"algorithm": {}, "problem": {}, "network": {}}
-    for path, value in values.items():
-        section, _, key = path.partition(".")
-        expected = "PART.KEY with PART algorithm, problem or network"
-        require(section in changes and bool(key), "--set", path, expected)
-        changes[section][key] = value
-    return changes
+        return part, key, value
 
 
 def readable_errors(command: Callable[[Namespace], Any]) -> Callable[[Namespace], Any]:
@@ -181,11 +169,9 @@ def setting_lines(setting: SettingParts) -> list[str]:
 
 
 def _assignments(values: Mapping[str, object]) -> str:
-    """Return values as ``name=value`` pairs, without values that are None; noise is rounded up."""
-    stated = {
-        name: rounded_up(value) if name == "noise" else f"{value:.4g}"
+    """Return values as ``name=value`` pairs, without values that are None."""
+    return ", ".join(
+        f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
         for name, value in values.items()
-        if isinstance(value, float)
-    }
-    texts = {name: stated.get(name, value) for name, value in values.items() if value is not None}
-    return ", ".join(f"{name}={text}" for name, text in texts.items())
+        if value is not None
+    )
