@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from scipy.stats import norm, t
+from scipy.stats import t
 
 from private_consensus.common.errors import arguments, require
 from private_consensus.common.multiplicity import ALPHA
@@ -214,23 +214,16 @@ def standard_errors(table: pl.DataFrame) -> np.ndarray:
 
 
 def error_by_chance(pair: Pair, count: int) -> np.ndarray:
-    """Return the largest insignificant difference of means, if ``count`` means are compared."""
+    """Return the largest insignificant difference of means, if ``count`` means are compared.
+
+    The level :data:`ALPHA` is divided among them (Bonferroni). Means of one run have no error.
+    """
     errors = np.hypot(standard_errors(pair.before), standard_errors(pair.after))
     if not errors.any():
         return errors
     runs = np.fmin(*(table["runs"].cast(float).to_numpy() for table in (pair.before, pair.after)))
-    return np.where(errors > 0, quantile(runs, count) * errors, 0.0)
-
-
-def quantile(runs: np.ndarray, count: int) -> np.ndarray:
-    """Return the two-sided quantile of Student's distribution for one of ``count`` values.
-
-    The level :data:`ALPHA` is divided among them (Bonferroni). Below 2 runs, the quantile is that
-    of the normal distribution.
-    """
-    tail_probability = ALPHA / (2 * count)
-    student = t.isf(tail_probability, np.maximum(runs - 1, 1))
-    return np.where(runs >= 2, student, norm.isf(tail_probability))
+    quantile = t.isf(ALPHA / (2 * count), np.fmax(runs - 1, 1))
+    return np.where(errors > 0, quantile * errors, 0.0)
 
 
 def changed(

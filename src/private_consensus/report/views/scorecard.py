@@ -82,22 +82,20 @@ def markdown(claims: Sequence[Row]) -> str:
         (paper, *(f"{item['count']}{item['restricted']}" for item in counts(group)))
         for paper, group in [*by_paper.items(), ("all", claims)]
     ]
-    rows = {
-        addition: [
-            (f"{code(row['id'])} {cell(row['claim'])}",
-             *map(cell, (row["verdict"], cited(row), row["setting"] or NONE,
-                         row["statistic"] or NONE, row["shown"], row["interval"] or NONE,
-                         row["accepted"], row["verdict_unadjusted"], number(row["runs"]),
-                         row["remark"] or NONE)),
-             code(row["command"]))
-            for row in claims if row["addition"] == addition
-        ] for addition in (False, True)
-    }  # fmt: skip
     tally = markdown_table(("paper", *MEANINGS), tallies)
-    text = f"# Scorecard\n\n{tally}\n{LEGEND}\n\n{markdown_table(titles, rows[False])}"
-    if rows[True]:
-        text += f"\n## {ADDITIONS}\n\n{markdown_table(titles, rows[True])}"
+    text = f"# Scorecard\n\n{tally}\n{LEGEND}\n"
+    for addition, heading in ((False, ""), (True, f"\n## {ADDITIONS}\n")):
+        rows = [_cells(row) for row in claims if row["addition"] == addition]
+        text += f"{heading}\n{markdown_table(titles, rows)}" if rows else ""
     return text
+
+
+def _cells(row: Row) -> list[str]:
+    texts = (row["verdict"], cited(row), row["setting"], row["statistic"], row["shown"],
+             row["interval"], row["accepted"], row["verdict_unadjusted"], number(row["runs"]),
+             row["remark"])  # fmt: skip
+    claim = f"{code(row['id'])} {cell(row['claim'])}"
+    return [claim, *(cell(text or NONE) for text in texts), code(row["command"])]
 
 
 def cited(row: Row) -> str:
