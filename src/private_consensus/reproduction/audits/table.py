@@ -37,17 +37,9 @@ Row = Mapping[str, Any]
 class AuditOutcome(NamedTuple):
     """Result of the audits for one setting.
 
-    Parameters
-    ----------
-    verdict : str or None
-        One of :data:`private_consensus.privacy.AUDIT_VERDICTS`; None without an audit.
-    bound : float or None
-        Lower bound on epsilon, valid at the confidence of its own audit. At most the claim unless
-        the table of audits contradicts the claim.
-    description : str
-        Audit that gave the bound.
-    findings : str
-        Reasons of the verdicts.
+    ``verdict`` is None without an audit. ``bound`` is a lower bound on epsilon, valid at the
+    confidence of its own audit, and at most the claim unless the table of audits contradicts the
+    claim. ``description`` names the audit that gave the bound.
     """
 
     verdict: str | None = None
@@ -147,13 +139,6 @@ def _matching(row: Row, audits: Sequence[Row]) -> list[Row]:
         if (audit["algorithm"], audit["variant"]) == (row["algorithm"], row["variant"])
         and math.isclose(audit["delta"], row["delta"])
         and math.isclose(audit["claimed"], row["epsilon_claimed"], rel_tol=1e-6)
-        and (not audit["experiment"] or _of_setting(audit, row))
+        and audit["experiment"] in ("", row["experiment"])
+        and (not audit["experiment"] or json.loads(audit["setting"]).items() <= row.items())
     ]
-
-
-def _of_setting(audit: Row, row: Row) -> bool:
-    """Return True if an audit has the experiment and the axis values of a privacy row."""
-    point = json.loads(audit["setting"])
-    return audit["experiment"] == row["experiment"] and all(
-        row[axis] == value for axis, value in point.items()
-    )

@@ -25,16 +25,7 @@ from private_consensus.common.multiplicity import ALPHA
 from .intervals import MIN_RUNS, quantile, runs_needed
 from .schema import PRIVATE, Test
 from .statements import Estimates, estimates
-from .words import (
-    CONFIRMED,
-    CONTRADICTED,
-    HELD,
-    NOT_HELD,
-    OPEN,
-    TIED,
-    UNDECIDED,
-    combined,
-)
+from .words import CONFIRMED, CONTRADICTED, HELD, NOT_HELD, OPEN, TIED, UNDECIDED, combined
 
 ROUNDING = 1e-12
 EQUAL_SLACK = 1e-9
@@ -153,13 +144,7 @@ def evaluate(
 
 
 class Judgement:
-    """Derivation of the verdict on a claim from its estimates, at any error level.
-
-    Parameters
-    ----------
-    deterministic : collection of str
-        Names of algorithms without randomness, whose single run is exact.
-    """
+    """Derivation of the verdict on a claim from its estimates, at any error level."""
 
     def __init__(self, estimates: Sequence[Estimates], deterministic: Collection[str] = ()) -> None:
         self.parts = estimates
@@ -175,9 +160,11 @@ class Judgement:
         # The steps of a test share one error level.
         self.count = int((~self.is_step).sum() + sum(e.is_step.any() for e in estimates))
         self.strict = np.array([estimate.strict for estimate, _ in self.sources]) & ~self.is_step
-        self.single = np.array(
-            [e.runs == 1 and not _exact(e.test, deterministic) for e, _ in self.sources]
-        )
+        random = [
+            e.test.kind != PRIVATE and any(s.method not in deterministic for s in e.test.all_series)
+            for e, _ in self.sources
+        ]
+        self.single = np.array([e.runs == 1 for e, _ in self.sources]) & random
 
     def ends(self, alpha: float) -> Ends:
         """Return lower and upper ends of the intervals of all elements, [elements] each.
@@ -223,12 +210,15 @@ class Judgement:
         """Return the verdict at the error level of 5 %, with its numbers."""
         outcome = self.at(ALPHA)
         level_divisor = 1 if outcome == HELD else self.count
-        p = self._p(outcome)
+        is_decided = outcome != UNDECIDED
+        p = _smallest_level(lambda level: self.at(level) == outcome) if is_decided else NEVER
+        if p == MIN_P and all(np.all(estimate.error == 0) for estimate in self.parts):
+            p = EXACT
         elements = self._elements(ALPHA / level_divisor)
         levels = [ALPHA, ALPHA] if p == NEVER else [p, p * (1 - 1e-6)]
         remaining, below = (self.states(level / level_divisor) for level in levels)
         changed = np.flatnonzero(below != remaining).tolist()
-        needed = self._runs_to_decide() if outcome == UNDECIDED else {}
+        needed = {} if is_decided else self._runs_to_decide()
         against = np.flatnonzero(np.isin(remaining, AGAINST)).tolist() if outcome != HELD else []
         # Steps of a monotone claim confirm nothing.
         confirmed = np.flatnonzero(~self.is_step & (remaining == CONFIRMED)).tolist()
@@ -257,14 +247,6 @@ class Judgement:
             )
         )  # fmt: skip
 
-    def _p(self, outcome: str) -> float:
-        """Compute the smallest error level with this verdict, by bisection on ln alpha."""
-        if outcome == UNDECIDED:
-            return NEVER
-        p = _smallest_level(lambda alpha: self.at(alpha) == outcome)
-        is_exact = all(np.all(estimate.error == 0) for estimate in self.parts)
-        return EXACT if p == MIN_P and is_exact else p
-
     def _excludes(self, verdict: str) -> float:
         """Compute the smallest error level at which no undecided element permits a verdict."""
         state = CONFIRMED if verdict == HELD else CONTRADICTED
@@ -285,12 +267,20 @@ class Judgement:
             gaps = np.abs(self.accept[i] - self.value[i])
             is_above = self.accept[i, np.argmin(gaps)] > self.value[i]
             width = abs((high if is_above else low)[i] - self.value[i])
-            counts[i] = _runs(*self.sources[i], gaps.min(), width, level)
+            estimate, k = self.sources[i]
+            error = float(estimate.error[k])
+            if estimate.runs == 1 or not np.isfinite(error):
+                counts[i] = np.inf
+                continue
+            # With fewer runs the interval is infinite, and the standard error replaces its width.
+            if estimate.runs >= MIN_RUNS:
+                error = width / float(quantile(level, estimate.runs))
+            counts[i] = runs_needed(gaps.min(), error, estimate.runs, level)
         return counts
 
 
 def _smallest_level(condition: Callable[[float], bool]) -> float:
-    """Return the smallest level from MIN_P to 5 % that meets a condition; NEVER without one."""
+    """Find the smallest level from MIN_P to 5 % that meets a condition; NEVER without one."""
     if not condition(ALPHA):
         return NEVER
     if condition(MIN_P):
@@ -315,21 +305,6 @@ def _closest(elements: Sequence[Element], indices: Sequence[int]) -> int:
     return next(i for i in indices if i == closest or elements[i].slack <= limit)
 
 
-def _runs(estimate: Estimates, index: int, distance: float, width: float, alpha: float) -> float:
-    """Estimate the number of runs at which one side of an interval is as long as a distance."""
-    if distance == 0 or estimate.runs == 1 or not np.isfinite(estimate.error[index]):
-        return np.inf
-    # With fewer runs the interval is infinite, and the standard error replaces its width.
-    has_width = estimate.runs >= MIN_RUNS
-    error = width / quantile(alpha, estimate.runs) if has_width else estimate.error[index]
-    return runs_needed(distance, float(error), estimate.runs, alpha)
-
-
-def _exact(test: Test, deterministic: Collection[str]) -> bool:
-    methods = {series.method for series in test.all_series}
-    return test.kind == PRIVATE or methods <= set(deterministic)
-
-
 def _group(test: Test, number: int, index: int) -> str:
     """Return the group of element ``index`` of test ``number``."""
     if test.quantifier in ("most", "some"):
@@ -342,7 +317,7 @@ def _group(test: Test, number: int, index: int) -> str:
 
 
 def _verdict_on_group(quantifier: str, states: Sequence[str]) -> str:
-    """Return the verdict on a group of elements, by the numbers that confirm or contradict it."""
+    """Return the verdict on a group of elements."""
     # An equal value does not contradict that a value is the best, and does not confirm it.
     contrary = (CONTRADICTED,) if quantifier == "best" else AGAINST
     count, against = len(states), sum(state in contrary for state in states)

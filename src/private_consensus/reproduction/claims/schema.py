@@ -109,8 +109,7 @@ class Test(Product):
     __test__ = False
 
     kind: Kind = "below"
-    """Kind of the statement, such as decreasing (means fall along x), below (the mean is below that
-    of `against`) or slope (of ln mean on ln x)."""
+    """Kind of the statement."""
     series: Series = Series()
     """Tested series; its keys may also be keys of the test."""
     against: SecondSeries | None = None
@@ -121,12 +120,9 @@ class Test(Product):
     best_at: Number | None = None
     """Value of x at which the mean is largest (kind: largest)."""
     quantifier: Quantifier = "each"
-    """Points at which the statement has to hold. each: all points, and a claim that holds at some
-    of them holds in part; universal: all points, and one exception contradicts the claim; most:
-    more than half of the points; some: at least one point."""
+    """Points at which the statement has to hold."""
     part: str = ""
-    """Name of a part of a compound claim. With the quantifiers most and some, the points of all
-    tests with the same name are counted together."""
+    """Name of a part of a compound claim, for the quantifiers most and some."""
     x: str | None = None
     """Axis of the experiment, or t, along which the series is tested."""
     other_axes: list[str] = []
@@ -160,10 +156,7 @@ class Test(Product):
         return [self.series, self.against] if self.against else [self.series]
 
     def complete(self, experiment: str, key_path: str) -> list[Test]:
-        """Return one test per point of the grid, each with complete series.
-
-        ``experiment`` is the default experiment.
-        """
+        """Return one test per point of the grid; ``experiment`` is that of incomplete series."""
         return [test._complete(experiment, key_path) for test in self.product(key_path)]
 
     def _complete(self, experiment: str, key_path: str) -> Test:

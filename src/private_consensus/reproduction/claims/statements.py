@@ -221,7 +221,7 @@ def _falls(test: Test, x: np.ndarray) -> Contrast:
 
 
 def _regression(x: np.ndarray) -> np.ndarray:
-    """Return the weights [1, points] of the least-squares slope on x; NaN for one point."""
+    """Return the weights, [1, points], of the least-squares slope; NaN for one point."""
     centred = x - x.mean()
     with np.errstate(invalid="ignore"):
         return centred[None] / (centred @ centred)
@@ -372,10 +372,8 @@ def _arrival_ratio(
     arrived by x if the lower limit at a later point is above the goal; the level of this test is
     divided by the number of points.
     """
-    half, size = len(values) // 2, values.shape[1]
-    pieces = np.split(np.arange(half), np.cumsum([len(points) for points in x])[:-1])
-
-    groups = [group + shift for shift in (0, half) for group in pieces]
+    size, both_x = values.shape[1], [*x, *x]
+    groups = np.split(np.arange(len(values)), np.cumsum([len(points) for points in both_x])[:-1])
 
     def excess(means: np.ndarray) -> np.ndarray:
         logs = _log(means)
@@ -384,7 +382,7 @@ def _arrival_ratio(
     value, error, skewness = jackknife(excess, np.minimum(values, HUGE))
 
     def arrivals(above: np.ndarray) -> np.ndarray:
-        arrived = [_arrived(above[group], p) for group, p in zip(groups, [*x, *x], strict=True)]
+        arrived = [_arrived(above[group], p) for group, p in zip(groups, both_x, strict=True)]
         return np.array(arrived).reshape(2, len(x))
 
     def ends(alpha: float) -> tuple[np.ndarray, np.ndarray]:
@@ -396,15 +394,13 @@ def _arrival_ratio(
         return np.log(early[0] / late[1]), np.log(late[0] / early[1])
 
     times = arrivals(value > 0)
-    methods = [f"{series.method}.{series.variant}" for series in test.all_series]
-    axis = axis_words(test.x)
-    name = f"{axis} at which {methods[0]} reaches its goal divided by that of {methods[1]}"
+    first, second = (f"{series.method}.{series.variant}" for series in test.all_series)
+    name = f"{axis_words(test.x)} at which {first} reaches its goal divided by that of {second}"
     names = [f"{name}{label}" for label in labels]
     accept, unknown = np.array([(-np.inf, 0.0)] * len(names)), np.full(len(names), np.nan)
-    ratio = np.log(times[0] / times[1])
-    no_steps = np.zeros(len(names), bool)
+    ratio, is_step = np.log(times[0] / times[1]), np.zeros(len(names), bool)
     return Estimates(
-        test, names, ratio, accept, unknown, unknown, size, ends, no_steps, list(times.T)
+        test, names, ratio, accept, unknown, unknown, size, ends, is_step, list(times.T)
     )
 
 
@@ -430,7 +426,10 @@ def _privacy(test: Test, privacy: pl.DataFrame) -> Estimates:
     frame = rows_of(test.series, privacy)
     claimed = np.log(frame["epsilon_claimed"].to_numpy())
     accounted = _without_rounding(_log(frame["epsilon_accountant"].to_numpy()) - claimed)
-    lower = _without_rounding(_proven_lower(frame) - claimed)
+    lower_bounds = frame["epsilon_lower"].fill_null(0.0).to_numpy()
+    # Without a lower bound, the lower end is minus infinity.
+    log_lower = np.where(lower_bounds > 0, _log(lower_bounds), -np.inf)
+    lower = _without_rounding(log_lower - claimed)
     upper = np.where(frame["proven"].to_numpy(), accounted, np.inf)
     names = [f"accountant's epsilon divided by the claimed {value:g}" for value in np.exp(claimed)]
     accept = np.array([(-np.inf, np.log1p(test.tolerance))] * len(names))
@@ -445,12 +444,6 @@ def _privacy(test: Test, privacy: pl.DataFrame) -> Estimates:
 def _without_rounding(excess: np.ndarray) -> np.ndarray:
     """Set an excess over the claimed epsilon that is within rounding to 0."""
     return np.where((excess > 0) & (excess <= SLACK), 0.0, excess)
-
-
-def _proven_lower(frame: pl.DataFrame) -> np.ndarray:
-    """Return the logarithm of the lower bound on epsilon; minus infinity without a lower bound."""
-    lower_bounds = frame["epsilon_lower"].fill_null(0.0).to_numpy()
-    return np.where(lower_bounds > 0, _log(lower_bounds), -np.inf)
 
 
 def _log_deviations(moments: np.ndarray) -> np.ndarray:

@@ -157,7 +157,9 @@ def adjusted(claims: pl.DataFrame, theorems: pl.DataFrame | None = None) -> pl.D
                 row |= {**row["opening"], "verdict": UNDECIDED}
             row |= {"p_holm": p if is_tested else None, **_interval(row, level)}
             if row["verdict"] == UNDECIDED:
-                row["excluded"] = _excluded(row, ALPHA / len(family))
+                levels, limit = row["excluding"] or {}, ALPHA / len(family)
+                excluded = [n for n, p in levels.items() if p is not None and p <= limit]
+                row["excluded"] = ", ".join(excluded)
         for row in primary:
             row["interpretations"] = _other_interpretations(row, rows)
             row["related"] = _related(row, proven)
@@ -204,12 +206,6 @@ def _interval(row: Mapping[str, Any], level: float) -> dict[str, float]:
     if row["kind"] == "differs":
         low, high = without_sign(low, high)
     return {"low": float(low), "high": float(high)}
-
-
-def _excluded(row: Mapping[str, Any], level: float) -> str:
-    """List the verdicts that are impossible at an error level."""
-    levels = row["excluding"] or {}
-    return ", ".join(name for name, p in levels.items() if p is not None and p <= level)
 
 
 def _judged(untested: str, reason: str, reduced: bool) -> dict[str, Any]:

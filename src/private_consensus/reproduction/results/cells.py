@@ -2,7 +2,7 @@
 
 import copy
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -242,7 +242,7 @@ def privacy_rows(
     """
     setting, problem = calibration.settings[index], calibration.problem
     cases = calibration.cases(index)
-    by_case = [_privacy_rows(case, setting, problem, bounded) for case in cases]
+    by_case = [[*_privacy_rows(case, setting, problem, bounded)] for case in cases]
     return [_worst(rows) for rows in zip(*by_case, strict=True)]
 
 
@@ -251,7 +251,7 @@ def worst_case(calibration: Calibration, index: int) -> Case:
     setting, problem = calibration.settings[index], calibration.problem
 
     def epsilon(case: Case) -> float:
-        return _privacy_rows(case, setting, problem, False)[0]["epsilon_accountant"]
+        return next(_privacy_rows(case, setting, problem, False))["epsilon_accountant"]
 
     return max(calibration.cases(index), key=epsilon)
 
@@ -266,45 +266,40 @@ def _worst(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return row | {"verdict": verdict_of(row)}
 
 
-def _privacy_rows(case: Case, setting: Setting, problem, bounded: bool) -> list[dict[str, Any]]:
-    arguments = setting.budget, problem, case.network, setting.horizon
-    return [
-        _privacy_row(statement, claimed, setting, problem, case.network, bounded)
-        for statement, claimed in claims_of(case.algorithm, *arguments)
-    ]
-
-
-def _privacy_row(
-    algorithm, claimed: float, setting: Setting, problem, network, is_bounded: bool
-) -> dict[str, Any]:
-    """Compute the privacy row of a setting on one graph."""
-    delta, horizon = setting.budget.delta, setting.horizon
-    releases = algorithm.releases(problem, network, horizon)
-    assumed = algorithm.releases_if_assumed(problem, network, horizon)
-    formula = epsilon_by_formula(algorithm, delta, problem, network, horizon)
-    guarantee = account(releases, delta)
-    epsilon_if_assumed = np.nan if assumed is None else account(assumed, delta).epsilon
-    # An attack that violates an assumption of the claim does not contradict the claim.
-    bounded = problem if assumed is None else algorithm.bounded(problem)
-    lower_bound = LowerBound(0.0, "none", "not computed")
-    if is_bounded:
-        lower_bound = lower_bound_by_replay(algorithm, bounded, network, horizon, delta)
-    return {
-        "steps": horizon,
-        "delta": delta,
-        "epsilon_claimed": float(claimed),
-        "epsilon_formula": float(formula),
-        "epsilon_accountant": float(guarantee.epsilon),
-        "accountant": guarantee.method,
-        "epsilon_lower": float(lower_bound.epsilon),
-        "lower_bound_method": lower_bound.method,
-        "bound_gap_reason": lower_bound.because,
-        "proven": guarantee.proven,
-        "relation": str(algorithm.relation),
-        "mechanisms": "; ".join(map(str, releases)) or "none",
-        "epsilon_under_assumption": float(epsilon_if_assumed),
-        "notes": "; ".join(dict.fromkeys(r.note for r in [*releases, *(assumed or [])] if r.note)),
-    }
+def _privacy_rows(
+    case: Case, setting: Setting, problem, is_bounded: bool
+) -> Iterator[dict[str, Any]]:
+    """Yield the privacy row of each statement about a setting, on one graph."""
+    network, horizon, delta = case.network, setting.horizon, setting.budget.delta
+    arguments = problem, network, horizon
+    for algorithm, claimed in claims_of(case.algorithm, setting.budget, *arguments):
+        releases = algorithm.releases(*arguments)
+        assumed = algorithm.releases_if_assumed(*arguments)
+        formula = epsilon_by_formula(algorithm, delta, *arguments)
+        guarantee = account(releases, delta)
+        epsilon_if_assumed = np.nan if assumed is None else account(assumed, delta).epsilon
+        lower_bound = LowerBound(0.0, "none", "not computed")
+        if is_bounded:
+            # An attack that violates an assumption of the claim does not contradict the claim.
+            bounded = problem if assumed is None else algorithm.bounded(problem)
+            lower_bound = lower_bound_by_replay(algorithm, bounded, network, horizon, delta)
+        notes = dict.fromkeys(r.note for r in [*releases, *(assumed or [])] if r.note)
+        yield {
+            "steps": horizon,
+            "delta": delta,
+            "epsilon_claimed": float(claimed),
+            "epsilon_formula": float(formula),
+            "epsilon_accountant": float(guarantee.epsilon),
+            "accountant": guarantee.method,
+            "epsilon_lower": float(lower_bound.epsilon),
+            "lower_bound_method": lower_bound.method,
+            "bound_gap_reason": lower_bound.because,
+            "proven": guarantee.proven,
+            "relation": str(algorithm.relation),
+            "mechanisms": "; ".join(map(str, releases)) or "none",
+            "epsilon_under_assumption": float(epsilon_if_assumed),
+            "notes": "; ".join(notes),
+        }
 
 
 def _labels(cell: Mapping[str, Any]) -> pl.DataFrame:

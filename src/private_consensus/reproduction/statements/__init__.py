@@ -31,20 +31,15 @@ MODULES = (
 )  # fmt: skip
 
 
-def _computations() -> dict[str, Callable[[], Parts]]:
-    """Return the functions that compute a statement, by ``module.function``."""
-    return {
-        f"{module.__name__.rpartition('.')[2]}.{key}": function
-        for module in MODULES
-        for key, function in vars(module).items()
-        if getattr(function, "__module__", "") == module.__name__
-        and getattr(function, "__annotations__", {}).get("return") == Parts
-        and not key.startswith("_")
-    }
-
-
-COMPUTATIONS = _computations()
-"""Computations by name, ``module.function``."""
+COMPUTATIONS: dict[str, Callable[[], Parts]] = {
+    f"{module.__name__.rpartition('.')[2]}.{name}": function
+    for module in MODULES
+    for name, function in vars(module).items()
+    if getattr(function, "__module__", "") == module.__name__
+    and getattr(function, "__annotations__", {}).get("return") == Parts
+    and not name.startswith("_")
+}
+"""Computations of statements by name, ``module.function``."""
 
 
 @cache

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 
 from .base import Part, Parts, at_least, bound, equal, falls_as, grows_as
 
-"""Adjacency matrix of the example in section 5."""
 DELTA, LARGEST_ROW = 0.2, 3.0
 """l1 change of one measurement, and the supremum of H_max in section 5."""
 TIMES = np.arange(1.0, 100_001) + 20
