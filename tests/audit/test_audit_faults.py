@@ -10,7 +10,7 @@ import pytest
 from private_consensus.audits.auditing import audit, audit_calibrated, with_values_of
 from private_consensus.audits.examples import PROBLEMS, census, complete, mean_estimation
 from private_consensus.audits.observers import observe
-from private_consensus.audits.workers import worker
+from private_consensus.audits.workers import Worker
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core import networks
 from private_consensus.core.algorithms.base import Algorithm, origin, parameters
@@ -569,7 +569,7 @@ def test_a_missing_problem_or_network_is_refused(function, missing):
 
 
 def test_data_that_pickle_cannot_send_to_a_process_are_refused():
-    with worker(lambda value: value) as process, pytest.raises(InvalidInput, match="pickle"):
+    with Worker(lambda value: value) as process, pytest.raises(InvalidInput, match="pickle"):
         process.call(lambda: 0)
 
 

@@ -13,12 +13,11 @@ from private_consensus.core.claims import claims_of, epsilon_by_formula
 from private_consensus.core.handlers import require_own_streams
 from private_consensus.core.networks import Network
 from private_consensus.core.problems import Problem
-from private_consensus.core.simulation import Setting, calibrated
 from private_consensus.privacy import Budget, Relation, account
 from private_consensus.privacy.mechanisms import CLOSED_SET, Mechanism
 
 from .comparison import ROUNDING, Excess, costs_of, leak_between
-from .execution import Execution, execute
+from .execution import Execution, calibrated_on_first_graph, execute
 from .frozen import freeze
 from .locality import unsent_dependence
 from .result import (
@@ -93,13 +92,7 @@ def audit(
     InvalidInput
         For invalid arguments, or a problem without known neighbours.
     """
-    arguments.instance("algorithm", algorithm, Algorithm, "an Algorithm object, no class")
-    arguments.instance("problem", problem, Problem, "a Problem")
-    arguments.instance("network", network, Network, "a Network")
-    arguments.instance("budget", budget, Budget, "a Budget")
-    arguments.whole("horizon", horizon, 1)
-    network = network.of_run(0)
-    noisy = calibrated(Setting(algorithm, budget, horizon), problem, network)
+    noisy, network = calibrated_on_first_graph(algorithm, problem, network, budget, horizon)
     result = audit_calibrated(
         noisy, problem, network, horizon, budget.delta, pairs=pairs, seed=seed, progress=progress
     )
@@ -169,9 +162,9 @@ def audit_calibrated(
         size = max(1.0, problem.dim * getattr(problem, "records", 1) / SMALL_DATA)
         pairs = int(np.clip(WORK / (horizon * network.n_agents * size), *PAIRS))
     arguments.whole("pairs", pairs, 1)
-    facts: dict[str, Any] = {
-        "delta": delta, "iterations": horizon, "graph": _graph_text(network),
-    }  # fmt: skip
+    edges = int(np.sum(network.degrees)) // 2
+    graph = f"a graph with {network.n_agents} agents and {edges} edges"
+    facts: dict[str, Any] = {"delta": delta, "iterations": horizon, "graph": graph}
     try:
         declared = algorithm.mechanisms(problem, network, horizon)
         refusal = refused_declaration(declared, horizon)
@@ -404,8 +397,3 @@ def _has_guarantee(mechanism: Mechanism, horizon: int) -> bool:
     """Return True if all losses are finite and proven."""
     is_finite = all(np.isfinite(mechanism.loss(t)).all() for t in range(1, horizon + 1))
     return is_finite and all(release.proven for release in mechanism.releases(horizon))
-
-
-def _graph_text(network: Network) -> str:
-    edges = int(np.sum(network.degrees)) // 2
-    return f"a graph with {network.n_agents} agents and {edges} edges"

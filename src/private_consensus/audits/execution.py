@@ -7,10 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from private_consensus.common.errors import arguments
 from private_consensus.core.algorithms.base import INTERNAL, Algorithm, Internal
 from private_consensus.core.handlers import Leak, Recording, Replaying, Running
 from private_consensus.core.networks import Network
+from private_consensus.core.problems import Problem
 from private_consensus.core.randomness import Streams
+from private_consensus.core.simulation import Setting, calibrated
+from private_consensus.privacy import Budget
 from private_consensus.privacy.mechanism_sampled import Batch, OnBatches
 from private_consensus.privacy.mechanisms import (
     CancellingLinks,
@@ -24,8 +28,18 @@ from .frozen import freeze
 from .network import RecordingNetwork
 from .search import Push
 
-START = 0
-"""Iteration of the values before the first iteration."""
+
+def calibrated_on_first_graph(
+    algorithm: Algorithm, problem: Any, network: Network, budget: Budget, horizon: int
+) -> tuple[Algorithm, Network]:
+    """Return an algorithm with its noise and the graph of the first run, of checked arguments."""
+    arguments.instance("algorithm", algorithm, Algorithm, "an Algorithm object, no class")
+    arguments.instance("problem", problem, Problem, "a Problem")
+    arguments.instance("network", network, Network, "a Network")
+    arguments.instance("budget", budget, Budget, "a Budget")
+    arguments.whole("horizon", horizon, 1)
+    network = network.of_run(0)
+    return calibrated(Setting(algorithm, budget, horizon), problem, network), network
 
 
 class Refused(Exception):
@@ -83,13 +97,6 @@ def checked_query(name: str, t: int, query: Any) -> None:
         raise Refused(f"{label} is not finite")
 
 
-def check_shape(name: str, t: int, query: np.ndarray, expected: tuple[int, ...]) -> None:
-    """Refuse a query whose shape is not that of its noise: one noise would cover several values."""
-    if query.shape != expected:
-        text = f"has shape {query.shape}, expected {expected}, the shape of its noise"
-        raise Refused(f"the query of {name!r} in iteration {t} {text}")
-
-
 def check_resolution(name: str, t: int, query: np.ndarray, scale: Any) -> None:
     """Refuse a query whose floating-point resolution is coarser than its noise."""
     largest, smallest = float(np.abs(query).max(initial=0.0)), float(np.min(scale))
@@ -115,12 +122,12 @@ def execute(
     try:
         declared = algorithm.mechanisms(problem, network, horizon)
         result.declaration = freeze(dict(declared))
-        arguments = declared, problem, streams, np.array([horizon])
+        setting = declared, problem, streams, np.array([horizon])
         if releases is None:
-            handler: Running = AuditRecording(*arguments, push=push)
+            handler: Running = AuditRecording(*setting, push=push)
             result.releases = handler.releases
         else:
-            handler = Replaying(*arguments, releases=releases)
+            handler = Replaying(*setting, releases=releases)
             result.costs = handler.costs
         run_recorded(algorithm, problem, network, horizon, handler, result.events)
         if isinstance(handler, AuditRecording):
@@ -187,7 +194,11 @@ class AuditRecording(Recording):
         if isinstance(mechanism, Mechanism) and mechanism.takes_array:
             checked_query(name, self.t, query)
             shape = sizes_of(mechanism.query_shape, self.problem)
-            check_shape(name, self.t, query, (len(self.horizon), len(self.streams.runs), *shape))
+            expected = (len(self.horizon), len(self.streams.runs), *shape)
+            if query.shape != expected:
+                # One noise would cover several values.
+                text = f"has shape {query.shape}, expected {expected}, the shape of its noise"
+                raise Refused(f"the query of {name!r} in iteration {self.t} {text}")
             check_resolution(name, self.t, query, mechanism.at(mechanism.scale, self.t))
         return super().release(name, query, where)
 
@@ -238,7 +249,7 @@ def run_recorded(
     recording: Any = RecordingNetwork(network, record, deliver)
     release = handler.function()
     state = algorithm.start(problem, recording, release)
-    events.extend(_states(START, state))
+    events.extend(_states(0, state))
     for t in range(1, horizon + 1):
         handler.begin(t)
         state = algorithm.step(state, problem, recording, release, t)

@@ -8,7 +8,7 @@ each as a run of its own.
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,22 +24,18 @@ Units = Callable[[str, int, np.ndarray], None]
 """Function of a mechanism, an iteration and an array [runs, *shape] of zeros, which it fills."""
 
 
-class Message:
+class Message(NamedTuple):
     """Values that agents send in one call, [runs, agents, dim] or [runs, from, to, dim].
 
-    Attributes
-    ----------
-    released : int
-        Last iteration whose private values are released before the values are sent.
-    received : ndarray, shape (runs, agents, dim)
-        Sum that each agent receives if sums are computed securely.
-    is_public : bool
-        True if every agent receives the values of all agents.
+    ``released`` is the last iteration whose private values are released before. ``received``,
+    [runs, agents, dim], is the sum that each agent receives if sums are computed securely.
+    ``is_public`` is True if every agent receives the values of all agents.
     """
 
-    def __init__(self, released: int, values: Any, received: Any, is_public: bool):
-        self.released, self.is_public = released, is_public
-        self.values, self.received = np.asarray(values)[0], np.asarray(received)[0]
+    released: int
+    values: np.ndarray
+    received: np.ndarray
+    is_public: bool
 
 
 @dataclass
@@ -163,7 +159,8 @@ def feed(
     is_last = False
 
     def record(values: Any, received: Any, is_public: bool = False) -> None:
-        message = Message(handler.last, values, received, is_public or is_last)
+        arrays = np.asarray(values)[0], np.asarray(received)[0]
+        message = Message(handler.last, *arrays, is_public or is_last)
         # A second call with equal values, such as a mean and an interval, sends nothing new.
         same = (m for m in view.messages if m.released == message.released)
         if not any(np.array_equal(m.values, message.values) for m in same):

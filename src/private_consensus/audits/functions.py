@@ -39,7 +39,7 @@ from .result import (
     UNDERSTATED,
     AuditResult,
 )
-from .workers import Worker, worker
+from .workers import Worker
 
 _ACTIVE: ContextVar[Any] = ContextVar("handler of releases")
 
@@ -146,18 +146,15 @@ def _handled_by(handler: Any) -> Generator[Any]:
 
 
 def _release(mechanism: Mechanism, query: Any) -> np.ndarray:
-    handler = _ACTIVE.get(None)
-    if handler is None:
-        handler = FunctionRecord(np.random.default_rng())
+    handler = _ACTIVE.get(None) or FunctionRecord(np.random.default_rng())
     return handler.release(mechanism, np.asarray(query, float))
 
 
 def _additive(law: str, query: Any, sensitivity: float, scale: float) -> np.ndarray:
-    positive = "a finite number > 0"
-    arguments.number("scale", scale, positive, lambda v: 0 < v < np.inf)
-    nonnegative = "a finite number >= 0"
-    arguments.number("sensitivity", sensitivity, nonnegative, lambda v: 0 <= v < np.inf)
-    return _release(ADDITIVE[law](float(sensitivity), float(scale)), query)
+    scale = arguments.number("scale", scale, "a finite number > 0", lambda v: 0 < v < np.inf)
+    expected = "a finite number >= 0"
+    change = arguments.number("sensitivity", sensitivity, expected, lambda v: 0 <= v < np.inf)
+    return _release(ADDITIVE[law](change, scale), query)
 
 
 @arguments.known_keywords
@@ -300,7 +297,7 @@ def audit_function(
         return [_outcome(function, deepcopy(data), handler, directories) for handler in handlers]
 
     try:
-        with worker(executed) as first:
+        with Worker(executed) as first:
             result = _audited(first, executed, len(data_sets), delta)
     except EOFError as error:
         text = str(error) or "the process that executes the function ended"
@@ -334,7 +331,7 @@ def _audited(
     notes = (ADAPTIVE,) if min(epsilons) < max(epsilons) else ()
     reached, excess = dict.fromkeys(declared, 0.0), Excess()
     for number in range(count):
-        with worker(executed) as fresh:
+        with Worker(executed) as fresh:
             replayed = fresh.call(number, records)
         label = "the same data set" if number == 0 else f"neighbour {number}"
         outputs = (number + 1) * sum(1 + len(record.recorded) for record in records)

@@ -92,13 +92,11 @@ def _largest_shifts(algorithm, problem, network, horizon: int) -> list[Release]:
     except InvalidInput:
         return []
     screened = min(horizon, SCREENED)
-    candidates = [(_size(shifts_of(algorithm, p, network, screened)), p) for p in pairs]
+    first_shifts = (shifts_of(algorithm, pair, network, screened) for pair in pairs)
+    sizes = [sum(np.square(r.losses()).sum() for r in shifts) for shifts in first_shifts]
+    candidates = zip(sizes, pairs, strict=True)
     size, pair = max(candidates, key=lambda candidate: candidate[0], default=(0.0, None))
     return shifts_of(algorithm, pair, network, horizon) if size > 0 else []
-
-
-def _size(shifts: list[Release]) -> float:
-    return float(sum(np.square(release.losses()).sum() for release in shifts))
 
 
 def shifts_of(algorithm: Any, pair: Any, network: Network, horizon: int) -> list[Release]:

@@ -27,8 +27,6 @@ from scipy.sparse.csgraph import shortest_path
 from private_consensus.common.errors import arguments, require
 from private_consensus.core.algorithms.base import Algorithm, stack
 from private_consensus.core.networks import Network
-from private_consensus.core.problems import Problem
-from private_consensus.core.simulation import Setting, calibrated
 from private_consensus.privacy import Budget, account, gaussian_epsilon
 from private_consensus.privacy.correlated_noise import correlation_maximum
 from private_consensus.privacy.mechanisms import (
@@ -43,6 +41,7 @@ from private_consensus.privacy.mechanisms import (
 )
 from private_consensus.privacy.safe_digits import rounded_up
 
+from .execution import calibrated_on_first_graph
 from .feeding import Tilted, View, feed, unit_count
 from .frozen import freeze
 
@@ -119,9 +118,10 @@ class ObserverResult:
         return rows
 
     def __str__(self) -> str:
-        lines = [f"observer: {self.kind}; delta = {self.delta:g}"]
-        lines += [
-            f"epsilon against the eavesdropper, by the accountant: {rounded_up(self.accounted)}"
+        accounted = rounded_up(self.accounted)
+        lines = [
+            f"observer: {self.kind}; delta = {self.delta:g}",
+            f"epsilon against the eavesdropper, by the accountant: {accounted}",
         ]
         for row in self.summary():
             distance = "" if row["distance"] is None else f"at distance {row['distance']}, "
@@ -172,13 +172,7 @@ def observe(
     InvalidInput
         For invalid arguments.
     """
-    arguments.instance("algorithm", algorithm, Algorithm, "an Algorithm object, no class")
-    arguments.instance("problem", problem, Problem, "a Problem")
-    arguments.instance("network", network, Network, "a Network")
-    arguments.instance("budget", budget, Budget, "a Budget")
-    arguments.whole("horizon", horizon, 1)
-    network = network.of_run(0)
-    noisy = calibrated(Setting(algorithm, budget, horizon), problem, network)
+    noisy, network = calibrated_on_first_graph(algorithm, problem, network, budget, horizon)
     return Observed(noisy, problem, network, horizon).result(kind, budget.delta, members)
 
 

@@ -7,7 +7,7 @@ classes of a notebook can be audited.
 
 import multiprocessing
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from pickle import PicklingError
 from typing import Any
@@ -24,8 +24,8 @@ BLOCKED = (
 )
 
 
-class Worker:
-    """Process that evaluates a function of its tasks, in order.
+class Worker(AbstractContextManager):
+    """New process that evaluates a function of its tasks, in order, and ends with its context.
 
     Parameters
     ----------
@@ -68,8 +68,7 @@ class Worker:
         self.submit(*arguments)
         return self.result()
 
-    def close(self) -> None:
-        """End the process."""
+    def __exit__(self, *exception: Any) -> None:
         self.process.terminate()
         self.process.join()
         self.connection.close()
@@ -91,20 +90,10 @@ def _used_time(process: int | None) -> tuple[str, ...] | None:
 
 
 @contextmanager
-def worker(function: Callable[..., Any]) -> Generator[Worker]:
-    """Yield a new process, which has executed nothing."""
-    process = Worker(function)
-    try:
-        yield process
-    finally:
-        process.close()
-
-
-@contextmanager
 def two_workers(function: Callable[..., Any]) -> Generator[tuple[Worker, Worker]]:
     """Yield a process for the first data sets and one for the second data sets."""
     # Processes inherit Numba's tables; each would need a second to load them.
     cpu_target.typing_context.refresh()
     cpu_target.target_context.refresh()
-    with worker(function) as first, worker(function) as second:
+    with Worker(function) as first, Worker(function) as second:
         yield first, second

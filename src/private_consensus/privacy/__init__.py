@@ -8,14 +8,8 @@ Relation
     all pairs of neighbours of *that* relation, given everything released earlier. The accountants
     use only the ratio of sensitivity to scale. A list of releases and its epsilon refer to one
     relation. Replacing has up to twice the sensitivity of adding or removing.
-Norms
-    l2 for ``gaussian``, ``discrete_gaussian`` and ``gamma_norm``, l1 for ``laplace``; over all
-    coordinates of one release.
-Scale
-    ``gaussian``: standard deviation of each coordinate. ``laplace``: b of the density
-    :math:`e^{-|y|/b}/(2b)`, whose standard deviation is :math:`\sqrt2\,b`. ``gamma_norm``:
-    :math:`1/\zeta` of the density proportional to :math:`e^{-\zeta\|b\|_2}`; the norm is on average
-    d times the scale. ``discrete_gaussian``: :math:`\sigma` on the integers.
+Norm and scale
+    Those of each mechanism are stated by :class:`Release`, over all coordinates of one release.
 Budget
     (epsilon, delta) for everything that one agent releases. Agents hold disjoint data;
     therefore the network's guarantee is that of its weakest agent.

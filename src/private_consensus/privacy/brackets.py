@@ -36,14 +36,7 @@ from scipy.special import ndtri
 from private_consensus.common.errors import require
 
 from .conversions import gaussian_epsilon
-from .loss_distributions import (
-    Losses,
-    Pair,
-    composed,
-    even_edges,
-    pair_outcomes,
-    tilt,
-)
+from .loss_distributions import Losses, Pair, composed, even_edges, pair_outcomes, tilt
 from .releases import Release
 
 MARGIN = 1e-6
@@ -109,7 +102,9 @@ def lower_bound(releases: Iterable[Release], delta: float) -> LowerBound:
     require(0 <= delta < 1, "delta", delta, "a number in [0, 1)")
     releases = [release for release in releases if release.count]
     attacked = [release.attack or release for release in releases]
-    reasons = [*(_shortfall(release, delta) for release in attacked), *map(_vacuous, releases)]
+    attacks = [release.attack for release in releases if release.attack]
+    vacuous = [attack.note for attack in attacks if not np.any(attack.losses() > 0)]
+    reasons = [*(_shortfall(release, delta) for release in attacked), *vacuous]
     because = "; ".join(dict.fromkeys(filter(None, reasons)))
     if any(_certain(release) for release in attacked):
         return LowerBound(math.inf, "exact", because)
@@ -157,17 +152,8 @@ def _shortfall(release: Release, delta: float) -> str:
     if np.all(fractions > 1 - NEARLY):
         tolerance = release.log_tolerance
         return f"the attack is known up to factors of e^{tolerance:.2g}" if tolerance else ""
-    min_fraction, max_fraction = f"{fractions.min():.2g}", f"{fractions.max():.2g}"
-    fraction_text = (
-        min_fraction if min_fraction == max_fraction else f"{min_fraction} to {max_fraction}"
-    )
-    return f"a known pair attains {fraction_text} of the sensitivity"
-
-
-def _vacuous(release: Release) -> str:
-    """Explain why the attack on a release gives no bound."""
-    attack = release.attack
-    return "" if attack is None or np.any(attack.losses() > 0) else attack.note
+    ends = dict.fromkeys([f"{fractions.min():.2g}", f"{fractions.max():.2g}"])
+    return f"a known pair attains {' to '.join(ends)} of the sensitivity"
 
 
 def _unknown(release: Release) -> str:
@@ -231,28 +217,26 @@ def _attained_epsilon(groups: tuple[_EqualLosses, ...], delta: float) -> tuple[f
         return 0.0, "none"
     if len(groups) == 1 and groups[0].kind == "gaussian":
         return (1 - ROUNDING_MARGIN) * float(gaussian_epsilon(groups[0].loss, delta)), "gaussian"
-    guess = _estimated_epsilon(groups, delta)
-    epsilon = _on_grid(groups, delta, guess)
+    mean, variance = np.sum([group.count * np.array(_moments(group)) for group in groups], axis=0)
+    mean, deviation = float(mean), math.sqrt(variance)
+    # An estimate of epsilon from mean and variance of the total loss selects the grid.
+    guess = max(mean - deviation * ndtri(min(delta, 0.5)), 1e-6)
+    epsilon = _on_grid(groups, delta, guess, mean, deviation)
     if 0 < epsilon < guess / 1.5:
-        epsilon = max(epsilon, _on_grid(groups, delta, epsilon))
+        epsilon = max(epsilon, _on_grid(groups, delta, epsilon, mean, deviation))
     return (1 - ROUNDING_MARGIN) * epsilon, "losses rounded down"
 
 
-def _estimated_epsilon(groups: Sequence[_EqualLosses], delta: float) -> float:
-    """Estimate epsilon from mean and variance of the total loss, to select the grid."""
-    mean, variance = _total(groups)
-    return max(mean - math.sqrt(variance) * ndtri(min(delta, 0.5)), 1e-6)
-
-
-def _on_grid(groups: Sequence[_EqualLosses], delta: float, guess: float) -> float:
+def _on_grid(
+    groups: Sequence[_EqualLosses], delta: float, guess: float, mean: float, deviation: float
+) -> float:
     """Compute epsilon with losses rounded down to a grid whose step depends on a ``guess``.
 
-    A coarse grid determines the tilt. Coarse grids also reach the rare, large losses of sampled
-    Gaussians.
+    ``mean`` and standard ``deviation`` are those of the total loss. A coarse grid determines the
+    tilt. Coarse grids also reach the rare, large losses of sampled Gaussians.
     """
-    mean, variance = _total(groups)
     count = sum(group.count for group in groups)
-    shortest = (2 * mean + 2 * TAIL * math.sqrt(variance)) / MAX_GRID_POINTS
+    shortest = (2 * mean + 2 * TAIL * deviation) / MAX_GRID_POINTS
     # joined losses of a smooth distribution are nearly in the middle of their cells
     rounded = sum(group.count * (0.5 if group.kind == "mixture" else 1.0) for group in groups)
     step = max(COARSE * guess * min(2 / rounded, 0.25), shortest)
@@ -261,7 +245,7 @@ def _on_grid(groups: Sequence[_EqualLosses], delta: float, guess: float) -> floa
         losses = _joined_losses(groups, factor * step, guess, MARGIN * delta / count)
         if factor > 1:
             proxy = losses
-            theta, _ = tilt(losses.log_moment, delta, math.sqrt(variance), losses.largest)
+            theta, _ = tilt(losses.log_moment, delta, deviation, losses.largest)
         bound = _rounded_epsilon(losses, factor * step, delta, theta, proxy or losses)
         epsilon = max(epsilon, bound)
     return epsilon
@@ -271,12 +255,9 @@ def _joined_losses(
     groups: Sequence[_EqualLosses], step: float, guess: float, tail: float
 ) -> Losses:
     limit = min(max(math.ceil(FAR * guess / step), MAX_STEPS), MAX_GRID_POINTS)
-    return Losses(
-        [
-            (*_joined(*_outcomes(group, step, tail, limit), step, limit), group.count)
-            for group in groups
-        ]
-    )
+    outcomes = (_outcomes(group, step, tail, limit) for group in groups)
+    joined = (_joined(*distribution, step, limit) for distribution in outcomes)
+    return Losses([(*losses, group.count) for losses, group in zip(joined, groups, strict=True)])
 
 
 def _rounded_epsilon(
@@ -288,11 +269,6 @@ def _rounded_epsilon(
     total = composed(rounded, step, theta, delta, proxy)
     moved = replace(total, values=total.values + shift, moment=total.moment + total.theta * shift)
     return moved.epsilon(delta * (1 + MARGIN), lower=True)
-
-
-def _total(groups: Sequence[_EqualLosses]) -> tuple[float, float]:
-    mean, variance = np.sum([group.count * np.array(_moments(group)) for group in groups], axis=0)
-    return float(mean), float(variance)
 
 
 def _moments(group: _EqualLosses) -> tuple[float, float]:

@@ -48,7 +48,8 @@ def gaussian_noise_multiplier(budget: Budget, count: int = 1) -> float:
     _check(budget, count=count)
     if not budget.private or count == 0:
         return 0.0
-    _need_delta(budget)
+    expected = "above 0 (gaussian noise is never purely private)"
+    require(budget.delta > 0, "budget.delta", budget.delta, expected)
     return math.sqrt(count) / gaussian_mu(budget.epsilon, budget.delta)
 
 
@@ -227,8 +228,3 @@ def _check(budget: Budget, sensitivity: float = 0.0, count: int = 1) -> None:
     expected = "a finite number >= 0"
     arguments.number("sensitivity", sensitivity, expected, lambda v: 0 <= v < math.inf)
     arguments.whole("count", count, 0, MAX_COUNT)
-
-
-def _need_delta(budget: Budget) -> None:
-    expected = "above 0 (gaussian noise is never purely private)"
-    require(budget.delta > 0, "budget.delta", budget.delta, expected)

@@ -34,7 +34,6 @@ from the two rates of an event.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -113,8 +112,17 @@ class Bound:
 
     @cached_property
     def epsilon(self) -> float:
-        """Lower bound of epsilon at ``delta``, at least 0, rounded down."""
-        return _largest_refuted(self.p_value, 1 - self.confidence)
+        """Largest refuted epsilon at ``delta``, rounded down; 0 if none is refuted."""
+        level = 1 - self.confidence
+        if self.p_value(0.0) > level:
+            return 0.0
+        low, high = 0.0, 1.0
+        while self.p_value(high) <= level:
+            low, high = high, 2 * high
+        while high - low > _PRECISION * max(1.0, high):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.p_value(middle) <= level else (low, middle)
+        return low
 
     def p_value(self, epsilon: float) -> float:
         """Return the p-value of the claim that epsilon is at most a value.
@@ -166,7 +174,8 @@ class Event(NamedTuple):
 
     def counts(self, statistic: np.ndarray, statistic_other: np.ndarray) -> Counts:
         """Count the event under both data sets, the likelier data set first."""
-        samples = _ordered(self.swapped, statistic, statistic_other)
+        samples = statistic, statistic_other
+        samples = samples[::-1] if self.swapped else samples
         hits, hits_other = (
             int(_hits(np.sort(values), self.threshold, self.at_least)) for values in samples
         )
@@ -185,7 +194,7 @@ def best_event(
     thresholds = np.unique(np.concatenate([_candidate_thresholds(values) for values in samples]))
     tail, candidates = ordering_tail(level), []
     for at_least, swapped in product((True, False), (False, True)):
-        likelier, rarer = _ordered(swapped, *samples)
+        likelier, rarer = samples[::-1] if swapped else samples
         hits, rarer_hits = (_hits(values, thresholds, at_least) for values in (likelier, rarer))
         low = clopper_pearson(hits, likelier.size, tail)[0]
         high = clopper_pearson(rarer_hits, rarer.size, tail)[1]
@@ -195,10 +204,6 @@ def best_event(
         event = Event(float(thresholds[index]), at_least, swapped)
         candidates.append((float(bounds[index]), float(gaps[index]), event))
     return max(candidates, key=lambda candidate: candidate[:2])[-1]
-
-
-def _ordered(swapped: bool, first: np.ndarray, second: np.ndarray) -> tuple:
-    return (second, first) if swapped else (first, second)
 
 
 def _candidate_thresholds(ordered: np.ndarray) -> np.ndarray:
@@ -309,19 +314,6 @@ class _Exceedance:
         needed = float(np.clip(self.measure.largest(high, self.observed_value), 0.0, 1.0))
         first = min(float(binom.ppf(1 - self.tail, counts.runs, needed)), counts.hits)
         return np.arange(max(0, int(first) - 1), last + 1)
-
-
-def _largest_refuted(p_value: Callable[[float], float], level: float) -> float:
-    """Return the largest value that is refuted together with all smaller values; 0 for none."""
-    if p_value(0.0) > level:
-        return 0.0
-    low, high = 0.0, 1.0
-    while p_value(high) <= level:
-        low, high = high, 2 * high
-    while high - low > _PRECISION * max(1.0, high):
-        middle = (low + high) / 2
-        low, high = (middle, high) if p_value(middle) <= level else (low, middle)
-    return low
 
 
 def _log_ratio(over: np.ndarray, under: np.ndarray) -> np.ndarray:

@@ -70,7 +70,8 @@ class Release(arguments.KnownKeywords):
     ----------
     mechanism : str
         ``gaussian``: scale is the standard deviation of each coordinate; l2 sensitivity.
-        ``laplace``: scale is b of the density :math:`e^{-|y|/b}/(2b)`; l1 sensitivity.
+        ``laplace``: scale is b of the density :math:`e^{-|y|/b}/(2b)`, whose standard deviation is
+        :math:`\sqrt2\,b`; l1 sensitivity.
         ``gamma_norm``: density proportional to :math:`e^{-\zeta\|b\|_2}`, scale is
         :math:`1/\zeta`; l2 sensitivity.
         ``discrete_gaussian``: scale is the parameter sigma on the integers, sensitivity counted in
@@ -152,24 +153,19 @@ class Release(arguments.KnownKeywords):
         arguments.text("release.note", self.note)
         key, nonnegative = "release.log_tolerance", "a number >= 0"
         arguments.number(key, self.log_tolerance, nonnegative, lambda v: v >= 0)
+        shape = self.losses().shape  # fails early if sensitivity and scale do not broadcast
+        expected = "a fraction in [0, 1], or one per release of the series"
         for name in ("attained", "reached"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, self._checked_fractions(name))
-        self.losses()  # fail early if sensitivity and scale do not broadcast
+            if (value := getattr(self, name)) is not None:
+                fractions = _levels(name, value)
+                fits = np.all(fractions <= 1) and np.shape(fractions) in ((), shape)
+                require(bool(fits), f"release.{name}", value, expected)
+                object.__setattr__(self, name, fractions)
 
     @property
     def norm(self) -> str | None:
         """Norm of the sensitivity; None if the mechanism has no sensitivity."""
         return NORMS.get(self.mechanism)
-
-    def _checked_fractions(self, name: str) -> float | np.ndarray:
-        """Return an attained fraction of the sensitivity, or one per release of the series."""
-        value = getattr(self, name)
-        fractions = _levels(name, value)
-        expected = "a fraction in [0, 1], or one per release of the series"
-        fitting = np.ndim(fractions) == 0 or np.shape(fractions) == self.losses().shape
-        require(bool(np.all(fractions <= 1)) and fitting, f"release.{name}", value, expected)
-        return fractions
 
     def losses(self) -> np.ndarray:
         """Return the loss parameter of each release of the series, before sampling and ``count``.
@@ -195,7 +191,11 @@ class Release(arguments.KnownKeywords):
         except ValueError as error:
             shapes = np.shape(self.sensitivity), np.shape(self.scale)
             raise InvalidInput("release.scale", shapes, "shapes that broadcast") from error
-        return _ratio(sensitivity, scale)
+        without_noise = (scale == 0) | np.isinf(sensitivity)
+        infinite = np.full(scale.shape, np.inf)
+        with np.errstate(over="ignore"):
+            ratio = np.divide(sensitivity, scale, out=infinite, where=~without_noise)
+        return np.where(sensitivity == 0, 0.0, ratio)
 
     def covers(self, smaller: Release) -> bool:
         """Return True if another release of the same kind has at most the loss of this one.
@@ -219,23 +219,18 @@ class Release(arguments.KnownKeywords):
         pairs of sensitivity and scale are described by their ranges, the sum of the
         :meth:`losses` (pure epsilon) and the root of the sum of their squares (mu of a Gaussian).
         """
-        return f"{self.mechanism}: {self._numbers()}"
-
-    def _numbers(self) -> str:
         if self.profile is not None:
-            return f"{self.count} x {self.profile}"
+            return f"{self.mechanism}: {self.count} x {self.profile}"
         names = NEEDED[self.mechanism]
         series = np.broadcast_arrays(*(np.atleast_1d(getattr(self, name)) for name in names))
         counts = Counter(zip(*(values.tolist() for values in series), strict=True))
         if len(counts) <= MAX_LISTED:
-            return " | ".join(
-                f"{self.count * count} x {_described(names, numbers)}"
-                for numbers, count in counts.items()
-            )
+            texts = (f"{self.count * n} x {_described(names, v)}" for v, n in counts.items())
+            return f"{self.mechanism}: {' | '.join(texts)}"
         losses = self.losses()
         sums = self.count * losses.sum(), np.sqrt(self.count * np.sum(losses**2))
         return (
-            f"{self.count * len(losses)} x {_described(names, series)}, "
+            f"{self.mechanism}: {self.count * len(losses)} x {_described(names, series)}, "
             f"{_described(('sum of losses', 'root of the sum of their squares'), sums)}"
         )
 
@@ -260,12 +255,3 @@ def _levels(name: str, value: Any) -> float | np.ndarray:
     require(levels.ndim <= 1 and levels.size > 0, key, value, expected)
     levels.setflags(write=False)
     return float(levels) if levels.ndim == 0 else levels
-
-
-def _ratio(sensitivity: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Return sensitivity over scale: 0 for data-independent values, infinity without noise."""
-    without_noise = (scale == 0) | np.isinf(sensitivity)
-    infinite = np.full(scale.shape, np.inf)
-    with np.errstate(over="ignore"):
-        ratio = np.divide(sensitivity, scale, out=infinite, where=~without_noise)
-    return np.where(sensitivity == 0, 0.0, ratio)

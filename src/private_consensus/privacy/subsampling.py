@@ -288,13 +288,10 @@ def wang_balle_kasiviswanathan(order: int, rate: Any, mu: Any) -> np.ndarray:
     rate, mu = (np.asarray(value, float)[..., None] for value in (rate, mu))
     j = np.arange(2, order + 1)
     losses = (j - 1) * j * mu**2 / 2  # (j - 1) epsilon(j)
-    terms = _log_binomial(order, j) + j * np.log(rate) + losses + math.log(2)
+    log_binomials = gammaln(order + 1) - gammaln(j + 1) - gammaln(order - j + 1)
+    terms = log_binomials + j * np.log(rate) + losses + math.log(2)
     terms[..., 0] += np.minimum(0.0, math.log(2) + np.log(-np.expm1(-(mu**2))))[..., 0]
     return np.logaddexp(0.0, logsumexp(terms, axis=-1)) / (order - 1)
-
-
-def _log_binomial(n: int, k):
-    return gammaln(n + 1) - gammaln(np.add(k, 1)) - gammaln(np.subtract(n, k) + 1)
 
 
 def _change(sampling: str) -> float:

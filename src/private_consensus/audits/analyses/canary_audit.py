@@ -35,8 +35,6 @@ from private_consensus.privacy.one_run import one_run_epsilon, one_run_pvalue
 
 VIEWS = ("gradients", "messages")
 """Observed values of the two observers."""
-LEVEL = ("bound_delta", "bound_confidence")
-"""Quantities next to each bound: its delta and its confidence."""
 
 
 class Canaries(NamedTuple):
@@ -102,23 +100,16 @@ class CanaryAudit(QDPSGD1, Attack):
     source: ClassVar[str] = QDPSGD1.source
 
     def calibrate(self, budget, problem, network, horizon):
-        require(
-            self.guesses <= problem.records,
-            "algorithm.guesses",
-            self.guesses,
-            f"at most {problem.records}, the number of canaries",
-        )
+        expected = f"at most {problem.records}, the number of canaries"
+        require(self.guesses <= problem.records, "algorithm.guesses", self.guesses, expected)
         expected = f"at least {problem.records} parameters, one per canary"
         require(problem.dim >= problem.records, "problem.hidden", problem.dim, expected)
         noisy = super().calibrate(budget, problem, network, horizon)
         calibrated = replace(noisy, sigma=self.share * noisy.sigma, delta=budget.delta)
-        return replace(
-            calibrated,
-            accountant=account(
-                calibrated.releases(problem, network, horizon), budget.delta
-            ).epsilon,
-            formula=calibrated.claimed_epsilon(budget.delta, problem, network, horizon),
-        )
+        formula = calibrated.claimed_epsilon(budget.delta, problem, network, horizon)
+        releases = calibrated.releases(problem, network, horizon)
+        accountant = account(releases, budget.delta).epsilon
+        return replace(calibrated, accountant=accountant, formula=formula)
 
     def run(self, problem, network, streams, horizon, observe):
         rounds = int(horizon[0])
@@ -171,7 +162,7 @@ class CanaryAudit(QDPSGD1, Attack):
                 if view == "gradients":
                     p_value = one_run_pvalue(claimed[s], *counts, delta=delta[s])
                     quantities["p_value_gradients"][s, run] = p_value
-        for name in ("accountant", "formula", *LEVEL):
+        for name in ("accountant", "formula", "bound_delta", "bound_confidence"):
             value = getattr(self, name.removeprefix("bound_"))
             quantities[name][:] = np.broadcast_to(value, scores.shape[1])[:, None]
         return quantities

@@ -117,9 +117,8 @@ class DPCIMoments(DPCI, Analysis):
             "largest_factor": factors.max(0)[:, None] * unit_column,
         }
         if self.schedule == "exponential":
-            quantities["theorem_4_16"] = (
-                self._theorem_4_16(problem, constants)[:, None] * unit_column
-            )
+            bound = self._theorem_4_16(problem, constants)[:, None]
+            quantities["theorem_4_16"] = bound * unit_column
         return quantities
 
     def _theorem_4_16(self, problem, constants) -> np.ndarray:
@@ -165,13 +164,8 @@ def constants_of(problem: Any, network: Network, horizon: int) -> Constants:
     matrices = np.stack([problem.matrices(t) for t in times])
     summed = np.linalg.eigvalsh(np.einsum("timk,timl->tkl", matrices, matrices))
     eta0, gamma0 = float(summed.min()), float(summed.max())
-    return Constants(
-        float(np.linalg.eigvalsh(couplings)[:, 0].min()),
-        float(min(lap[1], eta0)),
-        float(lap[-1]),
-        eta0,
-        gamma0,
-    )
+    least = float(np.linalg.eigvalsh(couplings)[:, 0].min())
+    return Constants(least, float(min(lap[1], eta0)), float(lap[-1]), eta0, gamma0)
 
 
 def coupling(problem: Any, network: Network, t: float) -> np.ndarray:
