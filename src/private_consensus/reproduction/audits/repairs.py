@@ -5,14 +5,14 @@ from typing import Any
 
 import polars as pl
 
+from ..results.numbers import FIXED
+
 QUANTITIES = ("consensus", "released")
 """Compared released quantities, in order of preference. Iterates that an agent does not release are
 no utility of a private method."""
-NOT_AXES = {
-    "experiment", "algorithm", "variant", "interpretation", "run", "t", "quantity", "metric",
-    "value", "source", "steps",
-}  # fmt: skip
+NOT_AXES = {*FIXED, "steps"}
 """Columns of runs that are not axes of an experiment."""
+NAME = pl.concat_str("algorithm", "variant", separator=".")
 SIDES = ("published", "corrected")
 BASELINES = "^(majority|origin)"
 """Prefixes of metrics that do not depend on the algorithm."""
@@ -31,8 +31,7 @@ def last_means(pairs: Pairs, runs: pl.DataFrame) -> pl.DataFrame:
 
     There is one row per variant, point of the axes and measure of a released quantity.
     """
-    name = pl.concat_str("algorithm", "variant", separator=".")
-    rows = runs.with_columns(name=name).filter(
+    rows = runs.with_columns(name=NAME).filter(
         pl.col("name").is_in([pair[side] for pair in pairs for side in SIDES]),
         pl.col("quantity").is_in(QUANTITIES),
         ~pl.col("metric").str.contains(BASELINES),
@@ -63,9 +62,8 @@ def compared(pairs: Pairs, means: pl.DataFrame, privacy: pl.DataFrame) -> pl.Dat
         accounted=pl.when(pl.col("proven").all()).then(accounted).otherwise(float("inf")),
         claimed=pl.col("epsilon_claimed").max(),
     )
-    name = pl.concat_str("algorithm", "variant", separator=".")
     settings = means.join(
-        epsilons.with_columns(name=name), on=["name", *keys], how="left", nulls_equal=True,
+        epsilons.with_columns(name=NAME), on=["name", *keys], how="left", nulls_equal=True,
         maintain_order="left",
     )  # fmt: skip
     return pl.concat(_pair_rows(pair, settings, keys) for pair in pairs)

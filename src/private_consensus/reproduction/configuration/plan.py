@@ -47,18 +47,8 @@ NUMBERED = re.compile(r"Figure \w")
 class Plan:
     """Validated configuration, and the cells, data sets and figures that it requires.
 
-    Attributes
-    ----------
-    config : Config
-        Content of ``config.yaml``.
-    papers : mapping
-        Complete papers by key.
-    styles : mapping
-        Styles of curves by ``algorithm.variant``.
-    audits : Audits
-        Content of ``audits.yaml``.
-    expanded : dict
-        Cache of :meth:`cell`.
+    ``papers`` are complete, by key. ``styles`` are those of curves, by ``algorithm.variant``.
+    ``expanded`` is the cache of :meth:`cell`.
     """
 
     config: Config

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -70,15 +70,14 @@ TARGETS = ("figures", "tables")
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def one_of(names: Sequence[str] | Callable[[], Sequence[str]]) -> Callable[[str], str]:
+def one_of(names: Callable[[], Iterable[str]]) -> Callable[[str], str]:
     """Return a check that refuses all other names by a ``ValueError``.
 
-    A callable ``names`` is called by each check, because the modules that it imports may import
-    this module.
+    Each check calls ``names``, because the modules that it imports may import this module.
     """
 
     def check(name: str) -> str:
-        allowed = names if isinstance(names, Sequence) else names()
+        allowed = [*names()]
         if name not in allowed:
             raise ValueError(f"expected one of {', '.join(allowed)}")
         return name
@@ -87,7 +86,7 @@ def one_of(names: Sequence[str] | Callable[[], Sequence[str]]) -> Callable[[str]
 
 
 Algorithm = Annotated[Slug, AfterValidator(one_of(algorithms.names))]
-PreparedName = Annotated[str, AfterValidator(one_of(tuple(PREPARATIONS)))]
+PreparedName = Annotated[str, AfterValidator(one_of(lambda: PREPARATIONS))]
 Stream = Literal["data", "graph", "noise", "sampling"]
 Statistic = Literal["mean", "median"]
 
@@ -113,7 +112,7 @@ class BudgetConfig(Open):
 class ProblemConfig(Open):
     """Optimisation problem; keys that are not listed are parameters of the problem."""
 
-    name: Annotated[str, AfterValidator(one_of(problems.names()))]
+    name: Annotated[str, AfterValidator(one_of(problems.names))]
     """Name of the problem, as `private-consensus list` shows it."""
     prepared: PreparedName | None = None
     """Prepared data set, such as adult-onehot104; absent if the data are synthetic."""
@@ -122,10 +121,9 @@ class ProblemConfig(Open):
 class NetworkConfig(Open):
     """Communication network; keys that are not listed are parameters of its graph or weights."""
 
-    name: Annotated[str, AfterValidator(one_of(tuple(GRAPHS)))]
+    name: Annotated[str, AfterValidator(one_of(lambda: GRAPHS))]
     """Family of the graph, such as ring or erdos_renyi."""
     agents: Positive
-    """Number of agents."""
     weights: str = "laplacian"
     """Rule for the weights of the mixing matrix."""
     probability: Number | None = None
@@ -163,7 +161,6 @@ class UnspecifiedDetail(FileEntry):
     resolved: str
     """Detail as this reproduction implements it."""
     because: str
-    """Reason for the resolved form."""
 
 
 class TunedParameters(FileEntry):
@@ -194,7 +191,6 @@ class Variant(FileEntry):
     """literal (as the paper states it), resolved (corrected or completed) or ablation (with one
     component changed)."""
     because: str
-    """Reason for the variant."""
     set: dict[str, Any] = {}
     """Changed values by dotted path, such as {budget.epsilon: .inf}, including the parameters of
     the algorithm."""
@@ -218,9 +214,7 @@ class Smoke(FileEntry):
     """Changes of an experiment at the smoke scale."""
 
     runs: Positive | None = None
-    """Number of Monte-Carlo runs."""
     runs_per_batch: BatchSize | None = None
-    """Number of runs that are computed together."""
     axes: dict[str, list[Number | Whole | str]] = {}
     """Values of axes, by axis."""
     set: dict[str, Any] = {}
@@ -235,11 +229,8 @@ class Experiment(FileEntry):
     location: str
     """Figure, table or section of the paper that the experiment reproduces."""
     problem: ProblemConfig
-    """Optimisation problem: its name and parameters."""
     network: NetworkConfig
-    """Communication network: graph family, number of agents, weights and parameters."""
     budget: BudgetConfig
-    """Privacy budget: epsilon and delta."""
     horizon: Positive
     """Number of iterations."""
     runs: Positive
@@ -277,7 +268,6 @@ class Experiment(FileEntry):
     """Values that the paper states for parameters, by dotted path, such as {network.agents: 10}.
     Claims name each parameter that was tested at other values only."""
     smoke: Smoke = Smoke()
-    """Fewer runs, shorter grids and smaller sizes at the smoke scale."""
 
 
 # --- Figures --------------------------------------------------------------------------------------
@@ -489,7 +479,6 @@ class TabulatedMethod(FileEntry):
     """Method of a table, with the published values."""
 
     label: str
-    """Name of the method in the table."""
     method: Reference
     """Tabulated method: algorithm.variant."""
     variant: str = ""
@@ -506,18 +495,14 @@ class Block(FileEntry):
     """Rows of a table that share an experiment."""
 
     label: str
-    """Title of this block of rows."""
     experiment: str
-    """Experiment whose measurements the block shows."""
     methods: Annotated[list[TabulatedMethod], Field(min_length=1)]
-    """Methods of the block, each with its published numbers."""
 
 
 class Table(FileEntry):
     """Table of measurements next to the published values."""
 
     title: str
-    """Title of the table."""
     caption: str
     """Description of the table that can be read without the paper; {name} is replaced by a sentence
     of the file."""
@@ -560,9 +545,8 @@ class PaperInfo(Strict):
     number: str
     """Number of the paper in this project, 000 to 004; empty if the figures belong to no paper."""
     title: str
-    """Title of the paper."""
     authors: list[str]
-    """Authors, with first and last names."""
+    """First and last names."""
     venue: str
     """Journal, conference, preprint server or university, with the year."""
     summary: str = ""
@@ -615,13 +599,9 @@ class Part(FileEntry):
     claim_variants: Shared = Field(default={}, exclude=True)
     """Variants that several claims have."""
     experiments: dict[Slug, Experiment] = {}
-    """Experiments by name: the computations that are run."""
     figures: dict[Name, Figure] = {}
-    """Figures by name, drawn from the measurements of experiments."""
     tables: dict[Name, Table] = {}
-    """Tables by name, with measurements of experiments next to published values."""
     claims: dict[Name, Claim] = {}
-    """Claims of the paper by name, each with its test."""
 
     def interpretation(self, experiment: str, entry: Curve | TabulatedMethod) -> Interpretation:
         """Return the interpretation of the variant that a figure or table shows.
@@ -647,7 +627,6 @@ class Paper(Part):
     """File of ``config/papers``: a paper."""
 
     paper: PaperInfo
-    """Title, authors and source."""
     parts: list[str] = Field(default=[], exclude=True)
     """Further files of the paper, without extension, in the folder with the paper's key."""
     _files: dict[str, str] = PrivateAttr(default_factory=dict)
@@ -673,9 +652,7 @@ class AuditedCell(Strict):
     """Settings of one cell that are audited."""
 
     experiment: str
-    """Experiment with the audited settings."""
     algorithm: str
-    """Algorithm of the experiment."""
     variant: str | None = None
     """Audited variant; default: all."""
     where: dict[str, Any] = {}
@@ -712,7 +689,6 @@ class Config(Strict):
     runs: Positive | None = None
     """Number of Monte-Carlo runs of every experiment; default: the key `runs` of the experiment."""
     data: Acquisition = Acquisition()
-    """Sources of the data sets."""
 
 
 def read_paper(path: Path, files: dict[str, str] | None = None) -> Paper:

@@ -74,14 +74,9 @@ class Images:
 
 
 def sample(rows: int | None, draw: Callable[[str, int], tuple[np.ndarray, np.ndarray]]) -> Arrays:
-    """Sample a surrogate with training images, and a sixth as many test images.
+    """Sample a surrogate with ``rows`` training images, and a sixth as many test images.
 
-    Parameters
-    ----------
-    rows : int, optional
-        Number of training images.
-    draw : callable
-        Function that samples images and labels, from the name of a split and a number of images.
+    ``draw`` samples images and labels, from the name of a split and a number of images.
     """
     train = rows or SURROGATE_ROWS
     arrays = {}
