@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -70,14 +70,15 @@ TARGETS = ("figures", "tables")
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def one_of(names: Callable[[], Iterable[str]]) -> Callable[[str], str]:
+def one_of(names: Sequence[str] | Callable[[], Sequence[str]]) -> Callable[[str], str]:
     """Return a check that refuses all other names by a ``ValueError``.
 
-    Each check calls ``names``, because the modules that it imports may import this module.
+    A callable ``names`` is called by each check, because the modules that it imports may import
+    this module.
     """
 
     def check(name: str) -> str:
-        allowed = [*names()]
+        allowed = names if isinstance(names, Sequence) else names()
         if name not in allowed:
             raise ValueError(f"expected one of {', '.join(allowed)}")
         return name
@@ -86,7 +87,7 @@ def one_of(names: Callable[[], Iterable[str]]) -> Callable[[str], str]:
 
 
 Algorithm = Annotated[Slug, AfterValidator(one_of(algorithms.names))]
-PreparedName = Annotated[str, AfterValidator(one_of(lambda: PREPARATIONS))]
+PreparedName = Annotated[str, AfterValidator(one_of(tuple(PREPARATIONS)))]
 Stream = Literal["data", "graph", "noise", "sampling"]
 Statistic = Literal["mean", "median"]
 
@@ -112,7 +113,7 @@ class BudgetConfig(Open):
 class ProblemConfig(Open):
     """Optimisation problem; keys that are not listed are parameters of the problem."""
 
-    name: Annotated[str, AfterValidator(one_of(problems.names))]
+    name: Annotated[str, AfterValidator(one_of(problems.names()))]
     """Name of the problem, as `private-consensus list` shows it."""
     prepared: PreparedName | None = None
     """Prepared data set, such as adult-onehot104; absent if the data are synthetic."""
@@ -121,7 +122,7 @@ class ProblemConfig(Open):
 class NetworkConfig(Open):
     """Communication network; keys that are not listed are parameters of its graph or weights."""
 
-    name: Annotated[str, AfterValidator(one_of(lambda: GRAPHS))]
+    name: Annotated[str, AfterValidator(one_of(tuple(GRAPHS)))]
     """Family of the graph, such as ring or erdos_renyi."""
     agents: Positive
     weights: str = "laplacian"
