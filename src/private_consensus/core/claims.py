@@ -20,26 +20,9 @@ def claims_of(
     """Return the claimed epsilon of one run, per neighbouring relation.
 
     The claimed epsilon is that of the budget, or that of the paper's formula if the noise does not
-    depend on the budget. :data:`CLAIMS` lists the papers with other claims.
-
-    Parameters
-    ----------
-    algorithm : Algorithm
-        Algorithm with its noise.
-    budget : Budget
-        Privacy budget for which the noise is calibrated.
-    problem : Problem
-        Objectives and data of the agents, with their sensitivities.
-    network : Network
-        Communication graph with its mixing matrix.
-    horizon : int
-        Number of iterations.
-
-    Returns
-    -------
-    list of (Algorithm, float)
-        Per neighbouring relation, a copy of the algorithm with that relation, and the claimed
-        epsilon. The relation of the algorithm is the first.
+    depend on the budget. :data:`CLAIMS` lists the papers with other claims. The result has pairs of
+    a copy of the algorithm with the relation, and the claimed epsilon. The relation of the
+    algorithm is the first.
     """
     claim = _by_formula if algorithm.noise_is_given else _of_the_budget
     if is_built_in(algorithm):

@@ -162,11 +162,7 @@ def listed(generators: Generators, agents: int, *, edges: Any) -> Edges:
 def always(maker: Callable[[int], Any]) -> Callable[[Generators, int], np.ndarray]:
     """Return a graph family without parameters whose graph is equal in all runs.
 
-    Parameters
-    ----------
-    maker : callable
-        Maps the number of agents to pairs of agents 0, 1, ..., or to an undirected graph of
-        networkx.
+    The maker returns pairs of agents 0, 1, ..., or an undirected graph of networkx.
     """
 
     def family(generators: Generators, agents: int) -> np.ndarray:
@@ -213,19 +209,7 @@ def laplacian_mixing(adjacency: Any, *, scale: Annotated[float, Gt(0.5)] = 1.5) 
     r"""Compute the Laplacian mixing matrix :math:`W = I - L / (c\,\lambda_{\max}(L))`.
 
     Showkatbakhsh et al., section V, use :math:`c = 3/2`. For :math:`c > 1/2` the eigenvalues
-    are in (-1, 1].
-
-    Parameters
-    ----------
-    adjacency : ndarray, shape (..., n, n), or csr_array, shape (n, n)
-        Adjacency matrix.
-    scale : float, default 1.5
-        Factor c.
-
-    Returns
-    -------
-    ndarray or csr_array
-        Symmetric, doubly stochastic matrix W.
+    are in (-1, 1]. The adjacency has shape (..., n, n); ``scale`` is c.
     """
     graph_laplacian = laplacian(adjacency)
     if isinstance(adjacency, np.ndarray):

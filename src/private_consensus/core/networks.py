@@ -202,14 +202,9 @@ class Network:
         return _product(self._mixing, x)
 
     def mix_others(self, x: np.ndarray, factor: Any = 1.0) -> np.ndarray:
-        r"""Mix values of other agents, :math:`\sum_{j\ne i} c\,w_{ij} x_j`, with a factor c.
+        r"""Mix values of other agents, :math:`\sum_{j\ne i} c\,w_{ij} x_j`.
 
-        Parameters
-        ----------
-        x : ndarray, shape (..., n, d)
-            Values of the agents.
-        factor : float or ndarray, shape (settings, 1, 1, 1), default 1
-            Factor c of all weights.
+        The factor c is a number, or [settings, 1, 1, 1].
         """
         if isinstance(self._others, np.ndarray):
             return _product(factor * self._others, x)
@@ -229,32 +224,20 @@ class Network:
         return np.concatenate(received, axis=-2)
 
     def neighbour_sum(self, x: np.ndarray, accepted: np.ndarray | None = None) -> np.ndarray:
-        """Sum the values of each agent's neighbours, or of some neighbours.
+        """Sum the values, [..., n, d], of each agent's neighbours.
 
-        Parameters
-        ----------
-        x : ndarray, shape (..., n, d)
-            Values of the agents.
-        accepted : ndarray of bool, shape (..., n, n), optional
-            True for the neighbours (last axis) that an agent includes. None: all neighbours.
+        With ``accepted``, [..., n, n], an agent includes only the neighbours (last axis) for which
+        it is True.
         """
         if accepted is None:
             return _product(self._adjacency, x)
         return (self.adjacency & accepted).astype(float) @ x
 
     def gather(self, x: np.ndarray, neighbourhoods: np.ndarray) -> np.ndarray:
-        """Return the values of the members of each neighbourhood.
+        """Return the values, [S, R, n, members, d], of the members of each neighbourhood.
 
-        Parameters
-        ----------
-        x : ndarray [S, R, n, d]
-            Values of the agents, for S settings and R runs.
-        neighbourhoods : ndarray of int
-            Indices of the members: [n, members] if all runs share a graph, else [R, n, members].
-
-        Returns
-        -------
-        ndarray [S, R, n, members, d]
+        Values are [S, R, n, d] for S settings and R runs. Indices of members are [n, members] if
+        all runs share a graph, else [R, n, members].
         """
         if neighbourhoods.ndim == 2:
             return x[..., neighbourhoods, :]
@@ -265,13 +248,6 @@ class Network:
         """Return a function of the values of all agents, which a server sends to every agent.
 
         The server may be replaced by a protocol that computes the function, such as a secure sum.
-
-        Parameters
-        ----------
-        x : ndarray, shape (..., n, d)
-            Values of the agents.
-        function : callable
-            Function of ``x``.
         """
         return function(x)
 

@@ -69,35 +69,11 @@ class Streams(arguments.KnownKeywords):
             arguments.text(f"{key}.{purpose}", group)
 
     def generators(self, purpose: str, name: str = "") -> list[np.random.Generator]:
-        """Create one new generator per run.
-
-        Parameters
-        ----------
-        purpose : str
-            One of :data:`PURPOSES`.
-        name : str, default ""
-            Name of the stream.
-
-        Returns
-        -------
-        list of numpy.random.Generator
-        """
+        """Create one new generator per run; the purpose is one of :data:`PURPOSES`."""
         return [self._generator(purpose, run, name) for run in self.runs]
 
     def shared(self, purpose: str, name: str = "") -> np.random.Generator:
-        """Create one new generator that all runs share.
-
-        Parameters
-        ----------
-        purpose : str
-            One of :data:`PURPOSES`.
-        name : str, default ""
-            Name of the stream.
-
-        Returns
-        -------
-        numpy.random.Generator
-        """
+        """Create one new generator that all runs share."""
         return self._generator(purpose, "all runs", name)
 
     def _generator(self, purpose: str, run: int | str, name: str) -> np.random.Generator:
@@ -130,24 +106,7 @@ class Streams(arguments.KnownKeywords):
     def sequence(
         self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
     ) -> Iterator[np.ndarray]:
-        """Sample standardized random variables for every run, in an endless iterator.
-
-        Parameters
-        ----------
-        purpose : str
-            One of :data:`PURPOSES`.
-        law
-            See :meth:`draw`.
-        shape : tuple of int
-            Shape per run and iteration.
-        name : str, default ""
-            Name of the stream.
-
-        Yields
-        ------
-        ndarray, shape ``(runs, *shape)``
-            Samples of one iteration.
-        """
+        """Sample the variables of :meth:`draw` for one iteration after the other, endlessly."""
         draw = UNIT_LAWS[arguments.choice("law", law, UNIT_LAWS)] if isinstance(law, str) else law
         generators = self.generators(purpose, name)
         # Several iterations are sampled per call, since each call has a constant cost. The numbers
@@ -160,18 +119,8 @@ class Streams(arguments.KnownKeywords):
     def counter_normals(self, name: str, shape: tuple[int, int]) -> Iterator[CounterNormals]:
         """Return standard normal noise of a counter-based stream, one item per iteration.
 
-        The numbers are those that a compiled loop samples for the key of the stream.
-
-        Parameters
-        ----------
-        name : str
-            Name of the stream, whose purpose is ``noise``.
-        shape : (int, int)
-            Agents and dimension.
-
-        Yields
-        ------
-        CounterNormals
+        The numbers are those that a compiled loop samples for the key of the stream, whose purpose
+        is ``noise``. The shape is (agents, dimension).
         """
         keys, counter = keys_of(self, name), 0
         while True:

@@ -76,15 +76,11 @@ class Shape(NamedTuple):
 class _BackpropagationScratch(NamedTuple):
     """Scratch arrays for the records of one batch.
 
-    Attributes
-    ----------
-    h, back1, back2, transposed, bias : ndarray of float32
-        Outputs of the hidden layer, derivatives by its inputs and by the outputs, the transposed
-        second matrix, and the second bias.
-    starts, bits, row_starts : ndarray of int64
-        Offsets of the records' inputs and bit masks, and of their rows in ``h``.
-    units, nonzero_inputs : ndarray of int64
-        Indices of the hidden units, and of the inputs that are not 0 in some record.
+    ``h`` has the outputs of the hidden layer, ``back1`` the derivatives by its inputs, and
+    ``back2`` the outputs or the derivatives by them. ``transposed`` is the second matrix, and
+    ``bias`` the second bias. ``starts``, ``bits`` and ``row_starts`` are the offsets of the
+    records' inputs and bit masks, and of their rows in ``h``. ``units`` and ``nonzero_inputs`` are
+    indices of the hidden units, and of the inputs that are not 0 in some record.
     """
 
     h: np.ndarray

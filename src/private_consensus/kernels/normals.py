@@ -105,12 +105,7 @@ def _half_angle(word):
 def fill_words(k0, k1, x, start, first, second):
     """Compute pairs ``first[i], second[i]`` of words of counters (``x``, ``start + i``).
 
-    Parameters
-    ----------
-    k0, k1, x, start : uint32
-        Key, first half of the counters, and second half of the first counter.
-    first, second : ndarray of uint32, shape (n,)
-        Overwritten.
+    The key is (k0, k1). ``first`` and ``second`` are overwritten.
     """
     for i in range(first.size):
         first[i], second[i] = threefry_words(k0, k1, x, np.uint32(start + np.uint32(i)))

@@ -37,10 +37,8 @@ _UPPER, _BUCKET, _SIGN_BIT = np.uint64(32), np.uint64(64 - GUIDE_BITS), np.uint3
 _NEXT = np.uint64(1)
 """Increment of unsigned indices; numba would test signed indices for negative values."""
 
-
 TABLES = 128
 """Number of cached tables, more than the number of settings in a batch."""
-
 
 BOUNDS = 8
 """Number of bounds with which :func:`round_to_few` compares a word."""

@@ -60,14 +60,12 @@ def solve(gram, curvature, linear, penalty, step, keys, counter, *, loops, sampl
     ----------
     gram : ndarray, shape (R or 1, K, P, P)
         Symmetric matrices :math:`G`.
-    curvature : ndarray, broadcastable to (S, R, K)
-        Additional curvature :math:`h`.
+    curvature, step : ndarray, broadcastable to (S, R, K)
+        Additional curvature :math:`h` and step length :math:`a`.
     linear : ndarray, shape (S, R, K, P)
         Linear coefficients :math:`q`.
     penalty : ndarray, shape (S,)
         Coefficient :math:`\lambda` of the l1 norm.
-    step : ndarray, broadcastable to (S, R, K)
-        Step length :math:`a`.
     keys : ndarray of uint32, shape (R, 2)
         One key per run.
     counter : int
@@ -403,8 +401,7 @@ def solve_reference(
 ):
     """Compute the result of :func:`solve` in NumPy and float64, for tests.
 
-    ``draw`` maps keys and counters to pairs of normals. The other parameters are those of
-    :func:`solve`.
+    ``draw`` maps keys and counters to pairs of normals.
     """
     settings, runs, agents, dim = np.shape(linear)
     curvature = np.broadcast_to(curvature, (settings, runs, agents))[..., None, None]
@@ -425,7 +422,7 @@ def solve_reference(
 def directions_of(keys, counters, dim: int, samples: int, draw=normals):
     """Compute the normals n and m, [R, K, J, P], of one loop, as in :func:`solve`.
 
-    The keys are [R, 2], and the counters of the agents [K]. ``draw`` maps them to pairs of normals.
+    The keys are [R, 2], and the counters of the agents [K].
     """
     counters = np.asarray(counters, np.uint32)[:, None, None]
     pairs = draw(keys[:, None, None, None, :], counters, counter_offsets(dim, samples))

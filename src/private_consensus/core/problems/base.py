@@ -190,19 +190,7 @@ class Problem(ABC):
         return x
 
     def measure(self, metric: str, x: np.ndarray) -> np.ndarray:
-        """Compute a metric of an iterate.
-
-        Parameters
-        ----------
-        metric : str
-            Key of ``metrics``.
-        x : ndarray, shape (..., agents, dim)
-            Local models.
-
-        Returns
-        -------
-        ndarray, shape (...)
-        """
+        """Compute a metric, a key of ``metrics``, [...], of local models x, [..., agents, dim]."""
         return self.metrics[metric](self, x)
 
     def proximal(
@@ -289,10 +277,7 @@ class Problem(ABC):
     def part(self, selection: slice) -> Problem:
         """Return the problem with a subset of each agent's records, at unchanged weight per record.
 
-        Raises
-        ------
-        InvalidInput
-            If the problem does not store individual records.
+        A problem that does not store individual records raises ``InvalidInput``.
         """
         raise InvalidInput("problem.name", type(self).__name__, "a problem with records")
 
@@ -311,19 +296,7 @@ class Problem(ABC):
         Replacing one specific record of an agent by another must change
         :math:`\arg\min_x f_i(x) + h(x)` by this fraction, for EVERY h that is
         :math:`\frac{\text{curvature}}2\|x\|^2` plus a linear function. In l1 the change is along a
-        single coordinate.
-
-        Parameters
-        ----------
-        norm : {"l1", "l2", "linf"}
-            Norm of the change.
-        curvature : float or ndarray
-            Modulus of strong convexity of h.
-
-        Returns
-        -------
-        float or ndarray or None
-            Fraction in [0, 1]; None if it is not known.
+        single coordinate. None: not known.
         """
         return None
 
@@ -365,19 +338,7 @@ class Problem(ABC):
         The function h does not depend on the data and is strongly convex of modulus
         ``curvature``. Let :math:`\mu` be the ``least_convexity``. Strong monotonicity of the
         gradient gives :math:`\Delta_2/(\mu + \text{curvature})` in l2 and linf, and
-        :math:`\sqrt d` times that in l1.
-
-        Parameters
-        ----------
-        norm : {"l1", "l2", "linf"}
-            Norm of the change.
-        curvature : float or ndarray
-            Modulus of strong convexity of h.
-
-        Returns
-        -------
-        float or ndarray
-            Bound, with the shape of ``curvature``.
+        :math:`\sqrt d` times that in l1. The bound has the shape of ``curvature``.
         """
         arguments.choice("norm", norm, NORMS)
         l2_change = self.record_change("l2") / (self.required_convexity() + curvature)
@@ -435,15 +396,6 @@ class Problem(ABC):
 
         Use it for values that follow from validated ones, such as a subset of the records, and for
         copies in loops. ``dataclasses.replace`` validates again.
-
-        Parameters
-        ----------
-        **changes
-            Fields and their new values.
-
-        Returns
-        -------
-        Problem
         """
         copied = object.__new__(type(self))
         for field in fields(self):
