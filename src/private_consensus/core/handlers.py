@@ -23,18 +23,9 @@ class Leak(Exception):
 
 
 class Running:
-    """Handler that adds noise: a run of the algorithm.
+    """Handler that adds noise: a run of the algorithm, with the horizon of each setting.
 
-    Parameters
-    ----------
-    mechanisms : mapping
-        Declared mechanisms by name.
-    problem : Problem
-        Number of agents and dimension.
-    streams : Streams
-        Random streams of all runs.
-    horizon : ndarray of int, shape (settings,)
-        Number of iterations of each setting.
+    The problem states the number of agents and the dimension.
     """
 
     def __init__(
@@ -50,9 +41,7 @@ class Running:
         self.sequences: dict[Any, Iterator[Any]] = {}
         self.positions: dict[Any, int] = {}
         self.latest: dict[Any, Any] = {}
-        self.memories: dict[str, Any] = {}
-        for name, mechanism in mechanisms.items():
-            self.memories[name] = mechanism.memory()
+        self.memories = {name: mechanism.memory() for name, mechanism in mechanisms.items()}
         self.released: set[str] = set()
 
     def begin(self, t: int) -> None:
@@ -85,15 +74,7 @@ class Running:
         return function
 
     def select(self, mask: np.ndarray, mechanisms: Mapping[str, Mechanism]) -> Self:
-        """Return the handler of the settings of a mask, which continues all streams.
-
-        Parameters
-        ----------
-        mask : ndarray of bool, shape (settings,)
-            Settings to keep.
-        mechanisms : mapping
-            Mechanisms of these settings.
-        """
+        """Return the handler of selected settings, with their mechanisms, on the same streams."""
         selected = object.__new__(type(self))
         vars(selected).update(vars(self))
         selected.mechanisms, selected.horizon = dict(mechanisms), self.horizon[mask]
@@ -106,19 +87,7 @@ class Running:
     # Randomness.
 
     def draw(self, key: Any, make: Callable[[], Iterator[Any]]) -> Any:
-        """Return the item of the current iteration of a sequence, used or not used before.
-
-        Parameters
-        ----------
-        key : hashable
-            Identity of the sequence.
-        make : callable
-            Function that creates the sequence.
-
-        Returns
-        -------
-        Any
-        """
+        """Return the item of the current iteration of the sequence with a key."""
         if key not in self.sequences:
             self.sequences[key], self.positions[key] = make(), 0
         while self.positions[key] < max(self.t, 1):
@@ -129,22 +98,9 @@ class Running:
     def random(
         self, name: str, distribution: Any, shape: tuple[int, ...], purpose: str = "sampling"
     ) -> np.ndarray:
-        """Return standardized random numbers of the iteration that are not noise.
+        """Return standardized random numbers of the iteration that are not noise, [runs, *shape].
 
-        Parameters
-        ----------
-        name : str
-            Name of the stream.
-        distribution : str or callable
-            Distribution, see :meth:`.Streams.sequence`.
-        shape : tuple of int
-            Shape per run.
-        purpose : str
-            Purpose of the stream.
-
-        Returns
-        -------
-        ndarray, shape (runs, *shape)
+        The arguments are those of :meth:`.Streams.draw`.
         """
         if purpose == "noise":
             self.require_no_noise(name)
@@ -208,18 +164,7 @@ class Running:
 
 
 def require_own_streams(mechanisms: Mapping[str, Mechanism]) -> None:
-    """Refuse mechanisms that share a noise stream, and thereby their noise.
-
-    Parameters
-    ----------
-    mechanisms : mapping
-        Declared mechanisms by name.
-
-    Raises
-    ------
-    InvalidInput
-        With key ``mechanisms``.
-    """
+    """Refuse mechanisms that share a noise stream, and thereby their noise."""
     owners: dict[str, str] = {}
     for name, mechanism in mechanisms.items():
         for stream in mechanism.noise_streams:

@@ -11,7 +11,7 @@ of cores.
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
@@ -140,22 +140,8 @@ def calibrate(
 ) -> Calibration:
     """Calibrate the noise of every setting for all runs of an experiment.
 
-    The sensitivities of the problem are bounds for all data sets. With random graphs, the noise is
-    calibrated for the graph of each run.
-
-    Parameters
-    ----------
-    environment : Environment
-        Functions that build problem and network.
-    root, groups
-        See :class:`private_consensus.core.randomness.Streams`.
-    block : int, default BLOCK
-        Number of runs that are computed together.
-
-    Raises
-    ------
-    InvalidInput
-        If problem and network do not fit together.
+    The parameters are those of :class:`Calibration`. A problem and a network that do not fit
+    together raise ``InvalidInput``.
     """
     problem = environment.problem(Streams(root, (0,), groups))
     computed = -(-runs // block) * block
@@ -181,8 +167,7 @@ def _require_comparable(problem: Problem, network: Network, runs: int) -> None:
 def calibrated(setting: Setting, problem: Problem, network: Network) -> Algorithm:
     """Calibrate the noise of a setting to its privacy budget on one network.
 
-    The sensitivities of the problem hold for all data sets. A budget for which the noise is
-    infinite is refused.
+    A budget for which the noise is infinite is refused.
     """
     algorithm, budget = setting.algorithm, setting.budget
     algorithm.check_needs(problem)
@@ -241,11 +226,6 @@ class MeasurementPlan:
     averages: tuple[tuple[str, str], ...] = ()
     intermediate: tuple[tuple[str, str], ...] = ()
 
-    @property
-    def intermediate_measures(self) -> tuple[tuple[str, str], ...]:
-        """Pairs that are measured before the last iteration."""
-        return self.intermediate or self.measures
-
 
 def averaged(metric: str) -> str:
     """Return the name under which a metric's mean over all iterations of a run is recorded."""
@@ -282,8 +262,6 @@ def simulate(
 
     Parameters
     ----------
-    calibration : Calibration
-        See :func:`calibrate`.
     divergence : {"raise", "record"}
         Treatment of an infinite iterate: an error, or a measurement of infinity.
     progress : callable
@@ -333,7 +311,7 @@ def _run_block(
             _require_covered(calibration, index, problem, first)
     measured: list[dict] = [{} for _ in settings]
     algorithms = [calibration.of_block(index, first) for index in range(len(settings))]
-    for members in _batches(algorithms):
+    for members in grouped(range(len(settings)), lambda i: structure(algorithms[i])).values():
         member_settings = [settings[i] for i in members]
         recorder = _Recorder(plan, problem, streams, member_settings, divergence)
         horizon = np.array([settings[i].horizon for i in members])
@@ -357,11 +335,6 @@ def _require_covered(calibration: Calibration, index: int, problem: Problem, run
             is_covered = limit is not None and limit.covers(release)
             loss = float(release.losses().max())
             require(is_covered, f"privacy loss of run {run}", loss, expected)
-
-
-def _batches(algorithms: Sequence[Algorithm]) -> Collection[list[int]]:
-    """Return the indices of algorithms that one batch can run, for each batch."""
-    return grouped(range(len(algorithms)), lambda index: structure(algorithms[index])).values()
 
 
 class _Recorder:
@@ -394,7 +367,8 @@ class _Recorder:
         self._measure(t, active, is_last, self.plan.measures, observables)
         if t in self.plan.iterations:
             before_last = ~is_last & self.intermediate[active]
-            self._measure(t, active, before_last, self.plan.intermediate_measures, observables)
+            intermediate = self.plan.intermediate or self.plan.measures
+            self._measure(t, active, before_last, intermediate, observables)
 
     def _measure(self, t, active, mask, measures, observables) -> None:
         """Measure the active settings of a mask."""

@@ -57,7 +57,6 @@ MAX_PATTERNS = 256
 BLOCK_ROWS = 32
 """Number of rows per block; margins, sigmoids and sums are computed block by block."""
 
-
 _LANES = np.uint64(LANES)
 
 MAX_SLOPE_RATIO = 0.5
@@ -88,10 +87,10 @@ _L0, _L1, _L2, _L3, _L4, _L5, _L6, _L7, _L8, _L9 = polynomial(_logarithm, 9, 0.0
 
 
 class Patterns(NamedTuple):
-    """Matrix of zeros and ones by rows.
+    """Matrix of zeros and ones; row j has ones in the columns ``offsets[begin[j]:begin[j+1]]``.
 
-    Row j has ones in the columns ``offsets[begin[j]:begin[j+1]]``, which are multiplied by the
-    number of lanes. Indices are unsigned, because numba tests signed indices for negative values.
+    Columns are multiplied by the number of lanes. Indices are unsigned, because numba tests signed
+    indices for negative values.
     """
 
     begin: np.ndarray
@@ -99,10 +98,7 @@ class Patterns(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Matrix with few nonzero columns.
-
-    Block k of ``values`` is the column ``offsets[k]``, which is multiplied by the number of lanes.
-    """
+    """Few nonzero columns of a matrix, and their indices times the number of lanes."""
 
     offsets: np.ndarray
     values: np.ndarray
@@ -247,23 +243,11 @@ def minimise(
     start: np.ndarray,
     tolerance: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Minimise problems [problems, d], each to its own gradient norm.
+    """Minimise problems with curvatures D [problems] and linear terms b [problems, d].
 
-    Parameters
-    ----------
-    weight : float
-        w.
-    curvature, tolerance : ndarray, shape (problems,)
-        D, and the l2 norm of the gradient to reach.
-    linear, start : ndarray, shape (problems, d)
-        b, and the initial points.
-
-    Returns
-    -------
-    x : ndarray, shape (problems, d)
-        Minimisers.
-    gradients : ndarray of int64, shape (problems,)
-        Number of gradients of each problem; 0 if it is not solved.
+    Each problem is solved to its own l2 norm of the gradient, ``tolerance`` [problems]. The results
+    are the minimisers [problems, d] and the number of gradients of each problem, 0 if it is not
+    solved.
     """
     minimisers = np.empty(start.shape)
     gradient_counts = np.zeros(len(start), np.int64)
@@ -332,16 +316,6 @@ def _loss(margin):
     p = z * p + _L1
     p = z * p + _L0
     return (s * z * p + (s + s)) - minimum(margin, 0.0)
-
-
-@inlined
-def _in_lanes(points, begin, x):
-    """Copy the points from ``begin`` on to the lanes, one per lane; return their number."""
-    lanes = min(LANES, len(points) - begin)
-    for lane in range(lanes):
-        for k in range(points.shape[1]):
-            x[k * LANES + lane] = points[begin + lane, k]
-    return lanes
 
 
 @inlined

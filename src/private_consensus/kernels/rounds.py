@@ -8,7 +8,6 @@ operations in NumPy take 20 times (step) and 60 times (rounding) as long.
 """
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +15,6 @@ import numpy as np
 from .compiling import uncounted
 from .normals import fill_normals, fill_uniforms, fill_words
 from .rows import (
-    NoiseTable,
     add_steps,
     bounds_of,
     discrete_table,
@@ -125,17 +123,7 @@ def _fill_rows(fill: Callable, stream: Keys, first: np.ndarray, second: np.ndarr
 
 
 class Noise(NamedTuple):
-    """Discrete Gaussian noise of messages.
-
-    Attributes
-    ----------
-    variance : float
-        Variance, in squared steps of the grid.
-    stream : Keys
-        Stream of ``words``.
-    words : tuple of ndarray
-        Result of :func:`words`.
-    """
+    """Discrete Gaussian noise: variance in squared grid steps, stream, and its :func:`words`."""
 
     variance: float
     stream: Keys
@@ -145,32 +133,17 @@ class Noise(NamedTuple):
 def round_models(x, u, grid: Grid, out, noise: Noise | None = None):
     """Compute messages: models that are rounded to a grid, and discrete Gaussian noise.
 
-    Parameters
-    ----------
-    x : ndarray of float32, shape (agents, p)
-        Models.
-    u : ndarray of float32, shape (agents, p or p + 1)
-        Uniforms of the rounding.
-    grid : Grid
-        Grid of the messages.
-    out : ndarray of float32, shape (agents, p)
-        Overwritten with the messages.
-    noise : Noise, optional
-        Noise with a positive variance; None for no noise.
+    All arrays are of float32: models x [agents, p], uniforms u [agents, p or p + 1] of the
+    rounding, and ``out`` [agents, p], which is overwritten. The noise has a positive variance.
     """
     options = grid.resolution, _ONE / grid.resolution, grid.lowest, grid.highest
     if noise is None:
         _round(x, u, *options, out)
         return
-    table, bounds = _noise_tables(noise.variance, float(grid.highest - grid.lowest))
+    table = discrete_table(noise.variance)
+    bounds = bounds_of(table, float(grid.highest - grid.lowest))
     random = noise.stream, *noise.words, np.empty(x.shape[1], np.float32)
     _round_with_noise(x, u, table, bounds, *random, *options, out)
-
-
-@lru_cache(maxsize=128)  # more than the number of settings in a batch
-def _noise_tables(variance: float, width: float) -> tuple[NoiseTable, np.ndarray]:
-    table = discrete_table(variance)
-    return table, bounds_of(table, width)
 
 
 @uncounted
@@ -207,18 +180,9 @@ def mix_and_step(x, base, sent, gradients, steps: Steps, noise, sparse: Sparse |
     .. math:: d_i = \theta\bigl(m_i - x_i - a(g_i + s_i\xi_i)\bigr), \qquad
               x_i \leftarrow x_i + d_i/c \text{ with probability } c \text{ per coordinate}
 
-    Parameters
-    ----------
-    x : ndarray of float32, shape (agents, p)
-        Overwritten.
-    base, sent, gradients : ndarray of float32, shape (agents, p)
-        Start of the step, messages, and gradients. Base and messages may be the models.
-    steps : Steps
-        Coefficients of the step.
-    noise : ndarray of float32, shape (agents, p or p + 1)
-        Standard normals :math:`\xi`.
-    sparse : Sparse, optional
-        Sparsification.
+    Models x, which are overwritten, ``base``, ``sent`` and ``gradients`` are [agents, p] of
+    float32. Base and messages may be the models. ``noise`` has standard normals :math:`\xi`,
+    [agents, p or p + 1].
     """
     mixed = np.empty_like(x)
     _mix(steps.weights, sent, mixed)

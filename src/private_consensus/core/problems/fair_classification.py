@@ -104,18 +104,11 @@ class FairLogisticRegression(Problem):
         return float(self.protected.mean())
 
     def columns_of(self, selected: str) -> np.ndarray:
-        """Return the columns of the attributes in ``selected``, joined by ``+``.
-
-        Return no columns for an empty name.
-        """
+        """Return the columns of the attributes in ``selected``, joined by ``+``; may be empty."""
         names = [name for name in selected.split("+") if name]
         for name in names:
-            require(
-                len(self.columns(name)) > 0,
-                "algorithm.selected",
-                name,
-                "attributes that are features",
-            )
+            is_feature, expected = len(self.columns(name)) > 0, "attributes that are features"
+            require(is_feature, "algorithm.selected", name, expected)
         return self.columns(*names) if names else np.array([], int)
 
     @cached_property
@@ -140,13 +133,8 @@ class FairLogisticRegression(Problem):
     def coefficient_change(self, fair: str, *, public_mean: bool = True) -> Sensitivity:
         r"""Bound the change of the coefficients if one training row is replaced, in l1 and l2.
 
-        Parameters
-        ----------
-        fair : {"off", "penal"}
-            Fairness term of the objective.
-        public_mean : bool
-            True if :math:`\bar z` is public. If not, the bounds hold for every mean and include the
-            change of the mean.
+        ``fair`` is the fairness term. Unless :math:`\bar z` is public, the bounds hold for every
+        mean and include the change of the mean.
         """
         return Sensitivity(self.dim, fair, self.mean, public_mean)
 

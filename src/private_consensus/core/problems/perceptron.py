@@ -148,22 +148,7 @@ class Perceptron(Problem):
     def clipped_gradients(self, x, first, rows, sizes, clips, out) -> None:
         """Compute :meth:`clipped_gradient` for the agents of several settings.
 
-        Models and gradients are contiguous arrays of float32.
-
-        Parameters
-        ----------
-        x : ndarray, shape (models, p)
-            Models of all settings.
-        first : ndarray of int, shape (settings,)
-            Index of the first model of each setting.
-        rows : ndarray of int, shape (agents, widest)
-            Row indices of the samples.
-        sizes : ndarray of int, shape (settings, agents)
-            Sample sizes.
-        clips : ndarray, shape (settings,)
-            Bounds on the l2 norm of a record's gradient.
-        out : ndarray, shape (settings * agents, p)
-            Array for the result.
+        The parameters are those of :func:`.backpropagation.clipped_gradients`.
         """
         batch = self._records, self.labels, rows, sizes, clips, self.hidden
         backpropagation.clipped_gradients(x, first, *batch, out)
@@ -218,26 +203,15 @@ class Perceptron(Problem):
             block = rows[begin : begin + BLOCK_ROWS]
             for first in range(0, len(models), BLOCK_MODELS):
                 batch = slice(first, first + BLOCK_MODELS)
-                losses, is_correct = self._losses_and_correctness(
-                    self.outputs(models[batch], block), self.labels[block]
-                )
+                o, labels = self.outputs(models[batch], block), self.labels[block]
+                label_outputs, maximum = o[:, labels, np.arange(len(labels))], o.max(-2)
+                # The predicted class is the first with the largest output.
+                correct_counts[batch] += (o.argmax(-2) == labels).sum(-1)
+                o -= maximum[:, None]
+                losses = np.log(np.exp(o, out=o).sum(-2)) + maximum - label_outputs
                 loss[batch] += losses.sum(-1, dtype=float)
-                correct_counts[batch] += is_correct.sum(-1)
         shape = x.shape[:-1]
         return (loss / len(rows)).reshape(shape), (correct_counts / len(rows)).reshape(shape)
-
-    def _losses_and_correctness(
-        self, o: np.ndarray, labels: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Compute the losses, and whether predictions are correct; each [models, records].
-
-        Outputs are [models, classes, records]. The predicted class is the first with the largest
-        output.
-        """
-        label_outputs = o[:, labels, np.arange(len(labels))]
-        maximum, is_correct = o.max(-2), o.argmax(-2) == labels
-        o -= maximum[:, None]
-        return np.log(np.exp(o, out=o).sum(-2)) + maximum - label_outputs, is_correct
 
     def training_loss(self, x: np.ndarray) -> np.ndarray:
         """Compute the loss of the average model on the records of all agents."""
