@@ -6,6 +6,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from private_consensus.common.symbols import typeset
+from private_consensus.reproduction.claims.words import may_decide
 from private_consensus.reproduction.results.freshness import command
 
 from .formats import LINKS, algorithm_title, code, figure_name, number, words
@@ -63,7 +64,7 @@ def _rendered(template: str, results: Results, name: str, **content: object) -> 
     """Render one page; its links are relative to its location in the folder."""
     shared = {
         "scale": results.scale,
-        "decides": results.decides,
+        "decides": may_decide(results.scale),
         "paper_names": results.names,
         "is_reference": results.is_reference,
         "topics": {name: title for name, (title, _) in TOPICS.items()},

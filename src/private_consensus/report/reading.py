@@ -11,7 +11,6 @@ import polars as pl
 
 from private_consensus.common.provenance import versions
 from private_consensus.common.readable import read_json
-from private_consensus.reproduction.claims.words import may_decide
 from private_consensus.reproduction.configuration.schema import cited
 from private_consensus.reproduction.data.raw import read_provenance
 from private_consensus.reproduction.results.files import provenance_of, rows_of
@@ -85,11 +84,6 @@ class Results:
     def names(self) -> dict[str, str]:
         """Return the citation of each paper by key."""
         return {key: cited(paper["paper"]) for key, paper in self.papers.items()}
-
-    @property
-    def decides(self) -> bool:
-        """Return True if the scale is large enough to decide claims."""
-        return may_decide(self.scale)
 
 
 def read_results(plan: Row, files: Any, *, scale: str, commit: str) -> Results:

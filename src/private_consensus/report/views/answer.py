@@ -6,7 +6,7 @@ from operator import itemgetter
 
 from private_consensus.common.grouping import grouped
 from private_consensus.privacy.verdicts import INCONCLUSIVE, NOT_PROVEN, VIOLATED
-from private_consensus.reproduction.claims.words import MEANINGS
+from private_consensus.reproduction.claims.words import MEANINGS, may_decide
 
 from ..formats import number
 from ..reading import Results, Row
@@ -19,7 +19,7 @@ def summary(results: Results) -> str:
     The text is empty without claims and private settings. At a reduced scale, it states that no
     claim is decided.
     """
-    if not results.decides:
+    if not may_decide(results.scale):
         return (
             f"The {results.scale} scale decides no claim: it tests the workflow, with fewer runs "
             "and shorter grids than the papers."

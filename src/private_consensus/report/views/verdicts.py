@@ -110,7 +110,8 @@ def formatted(row: Row, labels: Mapping[str, str]) -> dict[str, Any]:
     restrictions = _restrictions(row, labels)
     remark = "; ".join(filter(None, _clauses(row, restrictions)))
     restriction = "; ".join(restrictions)
-    has_reason = row["verdict"] in (UNDECIDED, UNTESTED, UNTESTABLE) or row.get("theorems")
+    is_open = row["verdict"] in (UNDECIDED, UNTESTED, UNTESTABLE)
+    note = remark if is_open or row.get("theorems") else restriction
     return {
         **row,
         **numbers,
@@ -124,7 +125,7 @@ def formatted(row: Row, labels: Mapping[str, str]) -> dict[str, Any]:
         "in_words": in_words,
         "remark": remark,
         "restriction": restriction,
-        "note": remark if has_reason else restriction,
+        "note": note and f"{'Reason' if is_open else 'Restriction'}: {note}",
     }
 
 
