@@ -660,12 +660,16 @@ class ObjectivePerturbation(Mechanism):
         allowed = MISFIT * (1.0 + self.norm(unit)) * self.unit_scale(t)
         return self.norm(error) <= allowed
 
-    def releases(self, horizon):
-        change, scales = self.levels(horizon)
-        if not np.all(scales > 0):
-            return super().releases(horizon)
+    def losses(self, horizon: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return sensitivities, scales and Jacobian terms of the agent with the largest loss."""
         times = self.released_times(horizon)
         jacobians = np.array([np.max(self.at(self.jacobian, t)) for t in times])
+        return *self.levels(horizon), jacobians
+
+    def releases(self, horizon):
+        change, scales, jacobians = self.losses(horizon)
+        if not np.all(scales > 0):
+            return super().releases(horizon)
         if self.distribution != "gaussian":
             return [Release("pure", epsilon=change / scales + jacobians)]
         if self.kappa == 0:
