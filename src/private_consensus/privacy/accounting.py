@@ -255,7 +255,7 @@ def _rho(groups: Sequence[_Group]) -> float:
     return math.fsum(group.count * (group.loss * group.loss / 2) for group in groups)
 
 
-@lru_cache(maxsize=4096)  # a setting is calibrated for each block of runs, and once for its table
+@lru_cache(maxsize=4096)  # random graphs and tables of privacy ask for equal groups
 def _rdp(groups: tuple[_Group, ...], delta: float) -> float:
     """Compute epsilon from Renyi divergences, if a release has no dominating pair."""
     paired = [group for group in groups if group.pair]

@@ -84,8 +84,9 @@ class Test(Product):
     logarithms. ``steady``: in the first and in the second half of the grid, the mean falls by at
     least ``1 - tolerance`` of its trend over the entire grid. ``largest``: the mean at x =
     ``best_at`` is strictly larger than every other mean; an equal one leaves this undecided. With a
-    ``tolerance``, no other mean is larger by more than that, relatively. ``below``: the mean of the series is at most ``expected``
-    times that of ``against``. If ``expected`` is 1, it is strictly less. ``lower``: like ``below``,
+    ``tolerance``, no other mean is larger by more than that, relatively. ``below``: the mean of the
+    series is at most ``expected`` times that of ``against``. If ``expected`` is 1, it is strictly
+    less. ``lower``: like ``below``,
     for the geometric mean along ``x``. ``steadier``: like ``below``, for the standard deviation
     over runs. ``ratio``: series over ``against`` is ``expected`` within a relative ``tolerance``.
     ``differs``: the two series differ, in either direction, by more than a relative ``tolerance``.

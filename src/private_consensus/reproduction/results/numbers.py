@@ -39,7 +39,7 @@ def figure_numbers(
 ) -> pl.DataFrame:
     """Compute all points of a figure.
 
-    ``panels`` are serialized :class:`.schema.FigurePanel`, and ``cells`` map (experiment,
+    ``panels`` are serialized :class:`.schema.Panel`, and ``cells`` map (experiment,
     algorithm) to runs and privacy. The columns are panel, algorithm, variant, style,
     interpretation, those of the axes, x, y, low, high, runs, interval, source, guarantee and
     ``series``, which distinguishes the curves of one variant.
@@ -125,7 +125,8 @@ def guarantee_of(privacy: pl.DataFrame, curve: Mapping[str, Any]) -> str:
 
     A violated or unproven claim is reported for every quantity, also for message counts and models
     that are not sent. A proof is reported only for quantities that agents send. The string is empty
-    if the metric belongs to no model, or if the settings claim no guarantee.
+    if the metric belongs to no model, or if the settings claim no guarantee. Audits and errata do
+    not enter, so that a figure needs its own cells only; ``privacy.parquet`` has the final verdict.
     """
     quantity, metric = split_measure(curve["measure"])
     if metric.startswith(DATA_FREE):
