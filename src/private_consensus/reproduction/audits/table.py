@@ -1,7 +1,7 @@
 """Verdict on the privacy of each setting, from accountant, lower bound, audits and errata.
 
-The verdict is that of :func:`private_consensus.privacy.verdicts.verdict_of`. The audit's verdict that enters it
-was decided at the error level of the whole table of audits (:func:`.settings.decided`).
+The verdict is that of :func:`private_consensus.privacy.verdicts.verdict_of`. The audit's verdict
+that enters it was decided at the error level of the table of audits (:func:`.settings.decided`).
 """
 
 import json

@@ -86,10 +86,10 @@ class Test(Product):
     ``best_at`` is strictly larger than every other mean; an equal one leaves this undecided. With a
     ``tolerance``, no other mean is larger by more than that, relatively. ``below``: the mean of the
     series is at most ``expected`` times that of ``against``. If ``expected`` is 1, it is strictly
-    less. ``lower``: like ``below``,
-    for the geometric mean along ``x``. ``steadier``: like ``below``, for the standard deviation
-    over runs. ``ratio``: series over ``against`` is ``expected`` within a relative ``tolerance``.
-    ``differs``: the two series differ, in either direction, by more than a relative ``tolerance``.
+    less. ``lower``: like ``below``, for the geometric mean along ``x``. ``steadier``: like
+    ``below``, for the standard deviation over runs. ``ratio``: series over ``against`` is
+    ``expected`` within a relative ``tolerance``. ``differs``: the two series differ, in either
+    direction, by more than a relative ``tolerance``.
     ``difference``: series minus ``against`` lies between ``at_least`` and ``at_most``.
     ``reaches_earlier``: along ``x``, the series reaches its goal permanently before ``against``
     reaches its goal. The goal is ``goal``, or ``expected`` times the last mean of the respective
