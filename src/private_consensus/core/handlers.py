@@ -41,7 +41,9 @@ class Running:
         self.sequences: dict[Any, Iterator[Any]] = {}
         self.positions: dict[Any, int] = {}
         self.latest: dict[Any, Any] = {}
-        self.memories = {name: mechanism.memory() for name, mechanism in mechanisms.items()}
+        self.memories: dict[str, Any] = {}
+        for name, mechanism in mechanisms.items():
+            self.memories[name] = mechanism.memory()
         self.released: set[str] = set()
 
     def begin(self, t: int) -> None:
