@@ -289,6 +289,6 @@ def test_an_infinite_bound_does_not_count_as_divergence():
     (example,) = examples("coordinate_descent")
     algorithm, problem, network, budget, horizon = example.setting
     done = results.simulate(algorithm, problem, network, budget, horizon, runs=2)
-    assert np.isinf(done.algorithm.bound(problem, np.ones((1, 1, 3)), 1)).all()
+    assert np.isinf(done.algorithm.bound(problem, np.ones((1, 1, 3)))).all()
     assert done.measurements["value"].is_finite().all()
     assert np.isfinite(done.models.released).all()
