@@ -10,7 +10,6 @@ import altair as alt
 import polars as pl
 import vl_convert as vlc
 
-from private_consensus.reproduction.figures.drawings import small_svg
 from private_consensus.reproduction.figures.theme import CONFIG, GREY
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00")
@@ -60,4 +59,4 @@ def _grown(lines: Sequence[Mapping[str, Any]], key: str, title: str) -> alt.Laye
 
 def svg(chart: alt.TopLevelMixin) -> str:
     """Return a chart as SVG."""
-    return small_svg(vlc.vegalite_to_svg(json.dumps(chart.to_dict())))
+    return vlc.vegalite_to_svg(json.dumps(chart.to_dict()))
