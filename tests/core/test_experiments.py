@@ -111,6 +111,7 @@ def spoilt(loaded):
 AXIS = {"set": "budget.epsilon", "values": [1.0]}
 REPAIRED = f"{FIG1}/algorithms/gradient_descent/repaired"
 FIGURE = "figures/showkatbakhsh_fig1"
+INCOMPLETE = {"kind": "slope", "method": "gradient_descent.whole", "measure": "released.squared"}
 
 
 @pytest.mark.parametrize(
@@ -152,6 +153,9 @@ def test_invalid_settings_are_refused_when_the_plan_is_loaded(spoilt, path, valu
         (f"{FIGURE}/curves/0/method", "gradient_descent.no", "found 'gradient_descent.no', expec"),
         ("claims/showkatbakhsh_c01/figure", "no", "c01.figure: found 'no', expected one of"),
         ("claims/showkatbakhsh_c01/tests/0/kind", "guess", "c01.tests.0.kind: .*guess"),
+        ("claims/showkatbakhsh_c03/test", INCOMPLETE, "c03.test.x: missing, as a test of"),
+        ("claims/showkatbakhsh_c03/test/kind", "below", "c03.test.against: missing, as a test of"),
+        ("claims/showkatbakhsh_c03/test/kind", "largest", "c03.test.best_at: missing, as a test"),
     ],
 )
 def test_the_error_of_an_invalid_paper_file_names_key_and_value(spoilt, path, value, message):

@@ -390,7 +390,7 @@ def unattained(reached: Mapping[str, float]) -> Iterator[str]:
         if ratio < ATTAINED:
             yield f"{name}: no tried pair attains the declared sensitivity; {untried}"
     if any(ratio >= ATTAINED for ratio in reached.values()):
-        yield f"reached 1: a tried change equals the declared sensitivity; {untried}"
+        yield f"reached {ATTAINED:g} or more: a tried change is nearly the sensitivity; {untried}"
 
 
 def _has_guarantee(mechanism: Mechanism, horizon: int) -> bool:

@@ -177,7 +177,7 @@ def calibrated(setting: Setting, problem: Problem, network: Network) -> Algorith
         require(not is_batch, f"algorithm.{name}", value, "a number")
     with np.errstate(divide="ignore", over="ignore"):
         noisy = algorithm.calibrate(budget, problem, network, setting.horizon)
-    expected = "a larger budget, or a problem with finite sensitivities: the noise is infinite"
+    expected = "a larger epsilon or delta, or finite sensitivities: the noise is infinite"
     before, after = parameters(algorithm), parameters(noisy).items()
     calibrated_numbers = [v for n, v in after if isinstance(v, float) and v != before[n]]
     # The epsilon that an audit keeps may be infinite; it adds no noise for a budget.

@@ -182,7 +182,7 @@ def _bracket(
         if following.scale < _SMALLEST:
             return _EvaluatedScale(0.0, math.inf), _EvaluatedScale(0.0, -math.inf)
         if following.scale > _LARGEST:
-            expected = "a larger budget: no noise scale meets it"
+            expected = "a larger epsilon or delta: no noise scale meets it"
             if math.isfinite(following.excess):
                 remaining = budget.epsilon * math.exp(following.excess)
                 expected = (

@@ -17,7 +17,7 @@ from private_consensus.core.parameters import require_allowed
 from private_consensus.core.simulation import MAX_HORIZON, MAX_RUNS
 from private_consensus.privacy import Budget
 
-from ..claims.schema import PRIVATE, Claim, Series
+from ..claims.schema import COMPARISONS, PRIVATE, Claim, Series
 from ..data import PREPARATIONS
 from ..results.numbers import FIXED, KEY, POINT
 from .schema import Audits, Curve, Experiment, Panel, Paper, Table, TunedParameters
@@ -200,6 +200,13 @@ def _wrong_table(key_path: str, table: Table, paper: Paper) -> Iterator[str]:
 def _wrong_claim(key_path: str, claim: Claim, paper: Paper) -> Iterator[str]:
     yield from _not_among(f"{key_path}.figure", claim.figure, {**paper.figures, **paper.tables})
     for test, series in claim.series():
+        compares = test.kind in COMPARISONS
+        needs = {"x": test.kind != PRIVATE, "best_at": test.kind == "largest", "against": compares}
+        for key, is_needed in needs.items():
+            if is_needed and getattr(test, key) is None:
+                yield f"{key_path}.test.{key}: missing, as a test of kind {test.kind} needs it"
+        if test.against and not compares:
+            yield f"{key_path}.test.against: found, but a test of kind {test.kind} has one series"
         measures = [series.measure] if series.measure else []
         if is_private := test.kind == PRIVATE:
             selected = series.where.items()

@@ -138,7 +138,9 @@ def _from_mirror(about: Entry, acquisition: Acquisition) -> tuple[Raw, Provenanc
         raise Unavailable("no mirror is configured")
     if not (mirror / source.folder).is_dir():
         raise Unavailable(f"the mirror has no {about.name}")
-    because = "a mirror is configured, and its files have the expected checksums"
+    because = "a mirror is configured"
+    if source.checksum:
+        because += ", and its files have the expected checksums"
     try:
         return _read(about, source, mirror / source.folder, "mirror", "mirror folder", because)
     except Unavailable as reason:
