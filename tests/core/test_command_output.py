@@ -2,9 +2,11 @@
 
 import re
 
+import numpy as np
 import polars as pl
 import pytest
 
+from private_consensus.cli.settings import _assignments
 from private_consensus.privacy.safe_digits import rounded_down, rounded_up
 
 
@@ -16,6 +18,12 @@ from private_consensus.privacy.safe_digits import rounded_down, rounded_up
 )  # fmt: skip
 def test_upper_bounds_are_rounded_up_and_lower_bounds_down(value, above, below):
     assert (rounded_up(value), rounded_down(value)) == (above, below)
+
+
+def test_printed_noise_is_not_below_the_noise():
+    noises = np.random.default_rng(0).uniform(0.5, 5.0, 20).tolist()
+    printed = [float(_assignments({"noise": noise}).removeprefix("noise=")) for noise in noises]
+    assert np.all(np.array(printed) >= noises)
 
 
 def test_a_diverged_run_reports_the_largest_stable_step(call):

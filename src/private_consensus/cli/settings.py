@@ -20,6 +20,7 @@ from ..core.networks import Network
 from ..core.problems import Problem
 from ..core.randomness import Streams
 from ..privacy import Budget
+from ..privacy.safe_digits import rounded_up
 from ..reproduction.configuration.checks import require_settings
 from ..reproduction.results.cells import Prepared, environment_of, setting_of
 
@@ -169,9 +170,11 @@ def setting_lines(setting: SettingParts) -> list[str]:
 
 
 def _assignments(values: Mapping[str, object]) -> str:
-    """Return values as ``name=value`` pairs, without values that are None."""
-    return ", ".join(
-        f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
+    """Return values as ``name=value`` pairs, without values that are None; noise is rounded up."""
+    texts = {
+        name: rounded_up(value) if name == "noise" else f"{value:.4g}"
         for name, value in values.items()
-        if value is not None
-    )
+        if isinstance(value, float)
+    }
+    stated = {name: value for name, value in values.items() if value is not None} | texts
+    return ", ".join(f"{name}={text}" for name, text in stated.items())
