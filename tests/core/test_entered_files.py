@@ -16,6 +16,7 @@ import private_consensus as pc
 from private_consensus.reproduction import figures
 from private_consensus.reproduction.configuration import plan as planning
 from private_consensus.reproduction.configuration.schema import read_yaml
+from private_consensus.reproduction.results.cells import run_cell
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = str(Path(pc.__file__).parent)
@@ -96,3 +97,38 @@ def test_a_task_executes_at_most_the_allowed_files_and_functions(name):
     functions_by_file = entered(task)
     assert len(functions_by_file) <= most_files
     assert sum(map(len, functions_by_file.values())) <= most_functions
+
+
+def paths(task, *targets) -> list[set[str]]:
+    """Run ``task``; for each target function, return the files on the call stack of its first call.
+
+    Together they are what a reader has to follow, without the helpers that return on the way.
+    """
+    files: dict[str, set[str]] = {}
+
+    def profile(frame, event, argument):
+        name = frame.f_code.co_qualname
+        if event == "call" and name in targets and name not in files:
+            files[name] = set()
+            while frame:
+                files[name].add(frame.f_code.co_filename)
+                frame = frame.f_back
+
+    sys.setprofile(profile)
+    try:
+        task()
+    finally:
+        sys.setprofile(None)
+    return [{file for file in files[name] if file.startswith(PACKAGE)} for name in targets]
+
+
+def test_the_path_of_a_setting_from_its_yaml_to_its_noise_and_its_epsilon_is_short():
+    def task():
+        settings = configuration("showkatbakhsh") | {"scale": "smoke"}
+        plan = planning.load(settings, ROOT / "config")
+        run_cell(plan.cell("showkatbakhsh_fig2", "gradient_descent"), {})
+
+    targets = ("Part.complete", "expand", "Additive.output", "gaussian_epsilon")
+    *configured, noise, epsilon = paths(task, *targets)
+    assert len(set.union(*configured, noise)) <= 8
+    assert len(set.union(*configured, epsilon)) <= 6

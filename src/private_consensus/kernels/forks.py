@@ -21,8 +21,11 @@ def map_in_forks(
     """
     processes = min(processes, len(items))
     if processes <= 1 or multiprocessing.current_process().daemon:
-        yield from map(function, items)
-        return
+        return map(function, items)
+    return _map_in_forks(function, items, processes)
+
+
+def _map_in_forks(function, items, processes) -> Iterator[Any]:
     # Slow to import, and commands that only read a plan import this module too.
     from threadpoolctl import threadpool_limits
 
