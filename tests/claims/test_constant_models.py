@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import private_consensus as pc
 from private_consensus.reproduction.claims import Claim, Series, Test, judge_all
 from private_consensus.reproduction.claims.constant_models import CONSTANTS, no_better
 from private_consensus.reproduction.claims.words import HELD
@@ -103,3 +104,21 @@ def test_the_setting_at_which_a_method_is_no_better_is_named():
     )  # fmt: skip
     tests = [below("own_loss", loss_scale=scale) for scale in (1.0, 2.0)]
     assert no_better(tests, runs) == "the zero vector: a.one (C = 1) at epsilon 1"
+
+
+def test_the_constants_of_least_squares_are_the_errors_of_the_zero_vector():
+    for agents, name in (
+        (5, "gratton.normalised_error"),
+        (8, "others_extra_correlated.normalised_error"),
+    ):
+        problem = pc.problems.load("lasso").build(
+            pc.Streams(0, (0,)), agents, records=16, dim=5, eta=1e-6
+        )
+        error = problem.measure("normalised_error", np.zeros((1, 1, agents, 5)))
+        assert error.item() == pytest.approx(CONSTANTS[name].value)
+
+
+def test_an_infinite_mean_is_not_compared():
+    runs = pl.concat([rows("one", "normalised_error", [0.5, np.inf, 2.0]),
+                      rows("two", "normalised_error", [0.4, 0.4, 0.4])])  # fmt: skip
+    assert no_better([below("normalised_error")], runs) == "the zero vector: a.one at epsilon 3"

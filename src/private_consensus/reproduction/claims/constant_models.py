@@ -56,14 +56,15 @@ CONSTANTS = {
     "normalised_error": Constant(ORIGIN, 1.0),
     "node_error": Constant(ORIGIN, 1.0),
     "gratton.normalised_error": Constant(ORIGIN, 5.0),
+    "others_extra_correlated.normalised_error": Constant(ORIGIN, 8.0),
     "log_distance": Constant(ORIGIN, "origin_log_distance"),
     "own_loss": Constant(ORIGIN, math.log(2)),
     "training_loss": Constant(UNIFORM, math.log(CLASSES)),
     "test_accuracy": Constant("guessing the class", 1 / CLASSES, True),
 }
-"""Constant model of each metric that has one; the prefix is a paper.
+"""Constant model of each metric that has one; the prefix is a paper or an experiment.
 
-Gratton et al. sum the normalised error over five agents.
+Normalised errors of least squares are sums over agents: five of Gratton et al., eight of MAFALDA.
 """
 
 
@@ -116,7 +117,8 @@ def _varied_settings(tests: Sequence[Test]) -> list[str]:
 def _constant(series: Series) -> Constant | None:
     _, metric = series.measure or ("", "")
     paper = series.experiment.partition("_")[0]
-    return CONSTANTS.get(f"{paper}.{metric}", CONSTANTS.get(metric))
+    names = (f"{series.experiment}.{metric}", f"{paper}.{metric}", metric)
+    return next((CONSTANTS[name] for name in names if name in CONSTANTS), None)
 
 
 def _losses(
@@ -144,6 +146,8 @@ def _losses(
     return [
         (tuple(point), sign * (value - level) <= ROUNDING)
         for *point, value, level in means.sort(means.columns[:-2]).rows()
+        # A normalised error is infinite if the minimiser of a run is zero.
+        if math.isfinite(value)
     ]
 
 
