@@ -84,7 +84,6 @@ COLUMNS = {
         "accountant": "method of the accountant",
         "epsilon_lower": "lower bound from an attack with known privacy loss",
         "lower_bound_method": "the attack",
-        "bound_gap_reason": "reason why the lower bound is below the upper bound",
         "proven": "true if the upper bound is proven",
         "relation": "neighbouring relation",
         "mechanisms": "mechanisms of a run, the input of the accountant: number x sensitivity, "

@@ -183,12 +183,8 @@ def laplace(query: Any, sensitivity: float, scale: float) -> np.ndarray:
 
     Parameters
     ----------
-    query
-        See :func:`gaussian`.
-    sensitivity : float
-        Largest change of the whole array by one record, in the l1 norm.
-    scale : float
-        Scale of the noise of each entry.
+    query, sensitivity, scale
+        As in :func:`gaussian`, with the sensitivity in the l1 norm.
 
     Returns
     -------
@@ -203,12 +199,8 @@ def gamma_norm(query: Any, sensitivity: float, scale: float) -> np.ndarray:
 
     Parameters
     ----------
-    query
-        See :func:`gaussian`.
-    sensitivity : float
-        Largest change of the whole array by one record, in the l2 norm.
-    scale : float
-        Scale s of the noise.
+    query, sensitivity, scale
+        As in :func:`gaussian`, with the scale s.
 
     Returns
     -------

@@ -35,6 +35,12 @@ def unsent_dependence(
     agents and the iteration.
     """
 
+    received: list[Any] = []
+
+    def keep(value: Any) -> Any:
+        received.append(np.array(value))
+        return value
+
     def states(deliver: Deliver, changed: int | None = None) -> list[Event]:
         events: list[Event] = []
         mechanisms = algorithm.mechanisms(problem, network, horizon)
@@ -45,21 +51,16 @@ def unsent_dependence(
             run_recorded(algorithm, problem, network, horizon, handler, events, deliver)
         return [event for event in events if event.kind == "state"]
 
-    received: list[Any] = []
-
-    def keep(value: Any) -> Any:
-        received.append(np.array(value))
-        return value
-
-    first = states(keep)
-    messages = iter(received)
+    first, messages = states(keep), iter(received)
     second = states(lambda value: next(messages), agent)
-    for event, changed in zip(first, second, strict=False):
-        if readers := _readers(event.value, changed.value, agent, network.n_agents):
-            return (
-                f"the state {event.name!r} of agent {readers[0]} after iteration {event.t} depends "
-                f"on agent {agent} without a message"
-            )
+    for (_, t, name, a), (*_, b) in zip(first, second, strict=False):
+        if _has_agents(a, network.n_agents) and np.shape(a) == np.shape(b):
+            rounding = UNCHANGED * np.abs(a).max(initial=0.0)
+            differs = ~np.isclose(a, b, rtol=0.0, atol=rounding, equal_nan=True)
+            differs[:, :, agent] = False
+            if differs.any():
+                of_agent = f"the state {name!r} of agent {np.argwhere(differs)[0][2]}"
+                return f"{of_agent} after iteration {t} depends on agent {agent} without a message"
     return ""
 
 
@@ -73,24 +74,13 @@ class Changing(Running):
         output = super().release(name, query, where)
         if isinstance(self.mechanisms[name], SecureSum):
             return self.deliver(output)
-        if self.agent is None or not _has_agents(output, self.problem.n_agents):
-            return output
-        changed = output.copy()
-        changed[:, :, self.agent] += 1.0
-        return changed
+        if self.agent is not None and _has_agents(output, self.problem.n_agents):
+            output = output.copy()
+            output[:, :, self.agent] += 1.0
+        return output
 
 
 def _has_agents(value: Any, agents: int) -> bool:
     """Return True for an array of numbers per agent."""
     is_real = isinstance(value, np.ndarray) and value.dtype.kind == "f"
     return is_real and value.shape[2:3] == (agents,)
-
-
-def _readers(value: Any, changed: Any, agent: int, agents: int) -> list[int]:
-    """Return the other agents at which two values of a state differ."""
-    if not _has_agents(value, agents) or np.shape(value) != np.shape(changed):
-        return []
-    rounding = UNCHANGED * np.abs(value).max(initial=0.0)
-    differs = ~np.isclose(value, changed, rtol=0.0, atol=rounding, equal_nan=True)
-    differs[:, :, agent] = False
-    return sorted({int(index[2]) for index in np.argwhere(differs)})

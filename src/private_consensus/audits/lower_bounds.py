@@ -73,7 +73,7 @@ def lower_bound_by_replay(
     Returns
     -------
     LowerBound
-        0 with a reason if there is no proof, and no pair changes every query by a constant.
+        0 if there is no proof, and no pair changes every query by a constant.
     """
     arguments = algorithm, problem, network, horizon
     if attack_on(algorithm) is None:

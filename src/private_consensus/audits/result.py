@@ -53,8 +53,7 @@ class AuditResult:
         """True if the audit contradicts the declared guarantee."""
         return self.verdict in (LEAKS, UNDERSTATED)
 
-    def lines(self) -> list[str]:
-        """Return the result as lines of text."""
+    def __str__(self) -> str:
         lines = [f"{self.verdict}: {self.reason}" if self.reason else self.verdict]
         lines += [
             f"{name}: sensitivity reached: {ratio:.3g}" for name, ratio in self.reached.items()
@@ -64,7 +63,4 @@ class AuditResult:
             f"executed: {self.pairs} pairs of data sets, {self.agents} agents, "
             f"{self.iterations} iterations, {self.outputs} outputs on {self.graph}"
         )
-        return lines + list(self.notes)
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
+        return "\n".join([*lines, *self.notes])

@@ -41,8 +41,6 @@ from .releases import Release
 
 MARGIN = 1e-6
 """Bound on floating-point errors of delta, and omitted mass, relative to delta."""
-NEARLY = 1e-3
-"""An attained fraction is reported if it is below 1 by more than this."""
 ROUNDING_MARGIN = 1e-9
 """Relative reduction of a bound for its own rounding errors."""
 COARSE = 4e-3
@@ -69,14 +67,10 @@ class LowerBound:
         Lower bound; 0 if no attack is known.
     method : str
         ``exact``, ``gaussian``, ``largest loss``, ``losses rounded down`` or ``none``.
-    because : str
-        Reasons why the bound may be too low: fractions of sensitivities that are attained, and
-        releases without a known attack. Empty if there are none.
     """
 
     epsilon: float
     method: str
-    because: str = ""
 
 
 @dataclass(frozen=True)
@@ -102,12 +96,8 @@ def lower_bound(releases: Iterable[Release], delta: float) -> LowerBound:
     require(0 <= delta < 1, "delta", delta, "a number in [0, 1)")
     releases = [release for release in releases if release.count]
     attacked = [release.attack or release for release in releases]
-    attacks = [release.attack for release in releases if release.attack]
-    vacuous = [attack.note for attack in attacks if not np.any(attack.losses() > 0)]
-    reasons = [*(_shortfall(release, delta) for release in attacked), *vacuous]
-    because = "; ".join(dict.fromkeys(filter(None, reasons)))
     if any(_certain(release) for release in attacked):
-        return LowerBound(math.inf, "exact", because)
+        return LowerBound(math.inf, "exact")
     tolerance = math.fsum(release.count * release.log_tolerance for release in attacked)
     if tolerance == math.inf or (delta > 0 and tolerance >= -math.log(delta)):
         epsilon, method = 0.0, "none"
@@ -116,7 +106,7 @@ def lower_bound(releases: Iterable[Release], delta: float) -> LowerBound:
     else:
         epsilon, method = _attained_epsilon(_parts(attacked), float(delta) * math.exp(tolerance))
     epsilon = max(epsilon - 2 * tolerance, 0.0)
-    return LowerBound(epsilon, method if epsilon else "none", because)
+    return LowerBound(epsilon, method if epsilon else "none")
 
 
 # --- What is attained -------------------------------------------------------------------------
@@ -134,34 +124,6 @@ def _attained_losses(release: Release, delta: float) -> np.ndarray:
     """Return the loss parameters that the pair attains."""
     fractions = _attained_fractions(release, delta)
     return fractions * np.where(fractions > 0, release.losses(), 0.0)
-
-
-def _shortfall(release: Release, delta: float) -> str:
-    """Explain in words why a lower bound is below the accountant's epsilon."""
-    if not np.any(release.losses() > 0):
-        return ""
-    if release.mechanism == "pure" and delta > 0:
-        return "the distribution of a pure mechanism is not known"
-    if release.mechanism == "discrete_gaussian" and delta > 0:
-        return _unknown(release)
-    fractions = _attained_fractions(release, delta)
-    if release.profile is not None and not release.profile.attained():
-        fractions = np.zeros(1)
-    if not np.any(fractions):
-        return _unknown(release)
-    if np.all(fractions > 1 - NEARLY):
-        tolerance = release.log_tolerance
-        return f"the attack is known up to factors of e^{tolerance:.2g}" if tolerance else ""
-    ends = dict.fromkeys([f"{fractions.min():.2g}", f"{fractions.max():.2g}"])
-    return f"a known pair attains {' to '.join(ends)} of the sensitivity"
-
-
-def _unknown(release: Release) -> str:
-    """Explain why the attained loss of a release is unknown."""
-    if release.mechanism == "exact":
-        reason = "values sent without added noise have no known distribution"
-        return f"{release.note}: {reason}" if release.note else reason
-    return release.note or f"no pair is known that attains the sensitivity of {release.mechanism}"
 
 
 def _certain(release: Release) -> bool:
@@ -189,9 +151,9 @@ def _parts(releases: Sequence[Release]) -> tuple[_EqualLosses, ...]:
     for release in releases:
         losses = _attained_losses(release, 1.0)
         if release.profile is not None:
-            mixture = release.profile.attained()
-            if release.attained and any(rate * loss > 0 for _, rate, loss in mixture):
-                counts["mixture", 1.0, mixture, 1] += release.count
+            pair = release.profile.pair()
+            if release.attained and pair and pair.informative:
+                counts["mixture", 1.0, pair.components, 1] += release.count
         elif release.mechanism == "gaussian":
             square += release.count * math.fsum(losses**2)
         elif release.mechanism == "laplace" or (

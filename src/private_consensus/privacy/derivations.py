@@ -55,7 +55,8 @@ def derive(releases: Sequence[Release], delta: float, claimed: float) -> list[st
     if math.isinf(guarantee.epsilon):
         return lines
     epsilons = epsilon_by_method(releases, delta)
-    if "gaussian" in epsilons and math.isfinite(mu := gaussian_dp(releases)):
+    mu, allowed = gaussian_dp(releases), float(gaussian_mu(claimed, delta))
+    if "gaussian" in epsilons:
         lines += [
             f"Composition: mu = root of the sum of squared mu = {mu:.4g}.",
             "Conversion: epsilon solves delta = Phi(mu/2 - epsilon/mu) "
@@ -64,17 +65,9 @@ def derive(releases: Sequence[Release], delta: float, claimed: float) -> list[st
     lines += [f"{METHODS[name]}: epsilon {value:.4g}." for name, value in epsilons.items()]
     if len(epsilons) > 1:
         lines.append(f"The smallest of these upper bounds is that of {guarantee.method}.")
-    return [*lines, *_unused(releases, guarantee.epsilon, delta, claimed)]
-
-
-def _unused(releases: Sequence[Release], epsilon: float, delta: float, claimed: float) -> list[str]:
-    """Return a line on the noise that a claim above epsilon permits, for Gaussian noise."""
-    if math.isinf(claimed) or epsilon >= claimed * (1 - BUDGET_TOLERANCE):
-        return []
-    mu, allowed = gaussian_dp(releases), float(gaussian_mu(claimed, delta))
-    if not (math.isfinite(mu) and 0 < mu < allowed):
-        return []
-    return [
-        f"The claim permits mu = {allowed:.4g}; the releases use {(mu / allowed) ** 2:.1%} of its "
-        f"square. Noise smaller by the factor {mu / allowed:.4g} would use all of it."
-    ]
+    if 0 < mu < allowed * (1 - BUDGET_TOLERANCE) < math.inf:
+        lines.append(
+            f"The claim permits mu = {allowed:.4g}; the releases use {(mu / allowed) ** 2:.1%} of "
+            f"its square. Noise smaller by the factor {mu / allowed:.4g} would use all of it."
+        )
+    return lines

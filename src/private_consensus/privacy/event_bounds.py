@@ -98,30 +98,43 @@ class Counts(NamedTuple):
     runs_other: int
 
 
-@dataclass(frozen=True)
 class Bound:
     """Lower bound of epsilon at ``delta`` that the rates of one event imply.
 
     The runs of ``counts`` were not used to select the event, which is more likely on D. The bound
-    holds with at least the probability ``confidence``.
+    holds with at least the probability ``confidence``. Outcomes (k, m) are ordered by the measure
+    at their Clopper-Pearson limits.
     """
 
-    counts: Counts
-    delta: float
-    confidence: float
+    def __init__(self, counts: Counts, delta: float, confidence: float):
+        self.counts, self.measure, self.level = counts, Epsilon(delta), 1 - confidence
+        self.tail = ordering_tail(self.level)
+        self.neglected = self.level * _NUISANCE_FRACTION
+        observed_low = clopper_pearson(counts.hits, counts.runs, self.tail)[0]
+        observed_high = clopper_pearson(counts.hits_other, counts.runs_other, self.tail)[1]
+        self.observed_value = float(self.measure.value(observed_low, observed_high))
+        low, high = clopper_pearson(counts.hits_other, counts.runs_other, self.neglected / 2)
+        ends = np.arcsin(np.sqrt([low, high]))  # even in units of the standard error
+        self.edges = np.sin(np.linspace(*ends, _CELLS + 1)) ** 2
+        self.edges[[0, -1]] = low, high
+        self.hits = self._window(low, self.neglected / 100)
+        self.max_hits_other = self._max_hits_other(self.hits)
+        self.log_binomials = (
+            gammaln(counts.runs + 1) - gammaln(self.hits + 1) - gammaln(counts.runs - self.hits + 1)
+        )
 
     @cached_property
     def epsilon(self) -> float:
         """Largest refuted epsilon at ``delta``, rounded down; 0 if none is refuted."""
-        level = 1 - self.confidence
-        if self.p_value(0.0) > level:
+        if self.p_value(0.0) > self.level:
             return 0.0
         low, high = 0.0, 1.0
-        while self.p_value(high) <= level:
+        while self.p_value(high) <= self.level:
             low, high = high, 2 * high
         while high - low > _PRECISION * max(1.0, high):
             middle = (low + high) / 2
-            low, high = (middle, high) if self.p_value(middle) <= level else (low, middle)
+            is_refuted = self.p_value(middle) <= self.level
+            low, high = (middle, high) if is_refuted else (low, middle)
         return low
 
     def p_value(self, epsilon: float) -> float:
@@ -129,11 +142,57 @@ class Bound:
 
         For a true claim, it is below alpha with probability at most alpha.
         """
-        return self._exceedance.p_value(epsilon)
+        return float(min(1.0, self._chances(epsilon).max() + self.neglected))
 
     @cached_property
-    def _exceedance(self) -> _Exceedance:
-        return _Exceedance(self.counts, Epsilon(self.delta), 1 - self.confidence)
+    def below(self) -> np.ndarray:
+        """Probability, per cell and number of hits on D, of an outcome as extreme as observed."""
+        edges = self.edges[:-1, None]
+        chance = bdtr(np.maximum(self.max_hits_other, 0), self.counts.runs_other, edges)
+        return np.where(self.max_hits_other >= 0, chance, 0.0)
+
+    def _chances(self, epsilon: float) -> np.ndarray:
+        p = self.measure.largest(self.edges[1:], epsilon)[:, None]
+        below, runs = self.below, self.counts.runs
+        first, last = self.hits[0], self.hits[-1]
+        mass = np.exp(self.log_binomials + xlogy(self.hits, p) + xlog1py(runs - self.hits, -p))
+        probabilities = np.sum(mass * below, axis=1)
+        if first > 0:  # fewer hits than in the window require fewer hits on D'
+            probabilities += below[:, 0] * bdtr(first - 1, runs, p[:, 0])
+        if last < runs:
+            probabilities += bdtrc(last, runs, p[:, 0])
+        return probabilities
+
+    def _max_hits_other(self, hits: np.ndarray) -> np.ndarray:
+        """Return, per k, the largest m such that (k, m) is as extreme as observed; -1 for none."""
+        counts, tail = self.counts, self.tail
+        if self.observed_value == -math.inf:
+            return np.full(hits.shape, counts.runs_other)
+        low = clopper_pearson(hits, counts.runs, tail)[0]
+        limit = np.clip(self.measure.reached(low, self.observed_value), 0.0, 1.0)
+        # the upper limit of m is at most x if P(Bin(n', x) <= m) is at most the tail
+        quantile = np.where(limit > 0, binom.ppf(tail, counts.runs_other, limit), 0.0)
+        largest = quantile - (bdtr(quantile, counts.runs_other, limit) > tail)
+        largest = np.where(limit >= 1, counts.runs_other, np.where(limit > 0, largest, -1))
+        # rounding must exclude neither the outcome itself nor outcomes with more hits
+        largest = np.where(hits >= counts.hits, np.maximum(largest, counts.hits_other), largest)
+        return np.maximum.accumulate(largest).astype(int)
+
+    def _window(self, low: float, negligible: float) -> np.ndarray:
+        """Return the k whose probabilities are summed exactly; those of other k are bounded.
+
+        For a smaller k, m would have to be so small that even at q = ``low`` it has a
+        ``negligible`` probability. A larger k does not occur at rates that matter.
+        """
+        counts = self.counts
+        last = math.ceil(counts.runs * clopper_pearson(counts.hits, counts.runs, 1e-14)[1])
+        if self.observed_value == -math.inf:
+            return np.arange(0, last + 1)
+        unlikely = max(0.0, float(binom.ppf(negligible, counts.runs_other, low)))
+        high = clopper_pearson(unlikely, counts.runs_other, self.tail)[1]
+        needed = float(np.clip(self.measure.largest(high, self.observed_value), 0.0, 1.0))
+        first = min(float(binom.ppf(1 - self.tail, counts.runs, needed)), counts.hits)
+        return np.arange(max(0, int(first) - 1), last + 1)
 
 
 def selected_bound(
@@ -237,83 +296,6 @@ def ordering_tail(level: float) -> float:
     the tangent to their joint confidence ellipse.
     """
     return float(ndtr(ndtri(level) / math.sqrt(2)))
-
-
-class _Exceedance:
-    """Upper bound on the probability of outcomes at least as extreme as the observed one.
-
-    Outcomes (k, m) are ordered by the measure at their Clopper-Pearson limits.
-    """
-
-    def __init__(self, counts: Counts, measure: Epsilon, level: float):
-        self.counts, self.measure, self.tail = counts, measure, ordering_tail(level)
-        self.neglected = level * _NUISANCE_FRACTION
-        observed_low = clopper_pearson(counts.hits, counts.runs, self.tail)[0]
-        observed_high = clopper_pearson(counts.hits_other, counts.runs_other, self.tail)[1]
-        self.observed_value = float(measure.value(observed_low, observed_high))
-        low, high = clopper_pearson(counts.hits_other, counts.runs_other, self.neglected / 2)
-        ends = np.arcsin(np.sqrt([low, high]))  # even in units of the standard error
-        self.edges = np.sin(np.linspace(*ends, _CELLS + 1)) ** 2
-        self.edges[[0, -1]] = low, high
-        self.hits = self._window(low, self.neglected / 100)
-        self.max_hits_other = self._max_hits_other(self.hits)
-        self.log_binomials = (
-            gammaln(counts.runs + 1) - gammaln(self.hits + 1) - gammaln(counts.runs - self.hits + 1)
-        )
-
-    def p_value(self, epsilon: float) -> float:
-        """Compute the p-value of a claimed epsilon."""
-        return float(min(1.0, self._chances(epsilon).max() + self.neglected))
-
-    @cached_property
-    def below(self) -> np.ndarray:
-        """Probability, per cell and number of hits on D, of an outcome as extreme as observed."""
-        edges = self.edges[:-1, None]
-        chance = bdtr(np.maximum(self.max_hits_other, 0), self.counts.runs_other, edges)
-        return np.where(self.max_hits_other >= 0, chance, 0.0)
-
-    def _chances(self, epsilon: float) -> np.ndarray:
-        p = self.measure.largest(self.edges[1:], epsilon)[:, None]
-        below, runs = self.below, self.counts.runs
-        first, last = self.hits[0], self.hits[-1]
-        mass = np.exp(self.log_binomials + xlogy(self.hits, p) + xlog1py(runs - self.hits, -p))
-        probabilities = np.sum(mass * below, axis=1)
-        if first > 0:  # fewer hits than in the window require fewer hits on D'
-            probabilities += below[:, 0] * bdtr(first - 1, runs, p[:, 0])
-        if last < runs:
-            probabilities += bdtrc(last, runs, p[:, 0])
-        return probabilities
-
-    def _max_hits_other(self, hits: np.ndarray) -> np.ndarray:
-        """Return, per k, the largest m such that (k, m) is as extreme as observed; -1 for none."""
-        counts, tail = self.counts, self.tail
-        if self.observed_value == -math.inf:
-            return np.full(hits.shape, counts.runs_other)
-        low = clopper_pearson(hits, counts.runs, tail)[0]
-        limit = np.clip(self.measure.reached(low, self.observed_value), 0.0, 1.0)
-        # the upper limit of m is at most x if P(Bin(n', x) <= m) is at most the tail
-        quantile = np.where(limit > 0, binom.ppf(tail, counts.runs_other, limit), 0.0)
-        largest = quantile - (bdtr(quantile, counts.runs_other, limit) > tail)
-        largest = np.where(limit >= 1, counts.runs_other, np.where(limit > 0, largest, -1))
-        # rounding must exclude neither the outcome itself nor outcomes with more hits
-        largest = np.where(hits >= counts.hits, np.maximum(largest, counts.hits_other), largest)
-        return np.maximum.accumulate(largest).astype(int)
-
-    def _window(self, low: float, negligible: float) -> np.ndarray:
-        """Return the k whose probabilities are summed exactly; those of other k are bounded.
-
-        For a smaller k, m would have to be so small that even at q = ``low`` it has a
-        ``negligible`` probability. A larger k does not occur at rates that matter.
-        """
-        counts = self.counts
-        last = math.ceil(counts.runs * clopper_pearson(counts.hits, counts.runs, 1e-14)[1])
-        if self.observed_value == -math.inf:
-            return np.arange(0, last + 1)
-        unlikely = max(0.0, float(binom.ppf(negligible, counts.runs_other, low)))
-        high = clopper_pearson(unlikely, counts.runs_other, self.tail)[1]
-        needed = float(np.clip(self.measure.largest(high, self.observed_value), 0.0, 1.0))
-        first = min(float(binom.ppf(1 - self.tail, counts.runs, needed)), counts.hits)
-        return np.arange(max(0, int(first) - 1), last + 1)
 
 
 def _log_ratio(over: np.ndarray, under: np.ndarray) -> np.ndarray:

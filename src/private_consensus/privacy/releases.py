@@ -36,7 +36,7 @@ class PrivacyProfile(ABC):
     """Hashable description of a mechanism by bounds that hold for every pair of neighbours."""
 
     def pair(self) -> Pair | None:
-        """Return a dominating pair, or None if none is known."""
+        """Return a dominating pair, which some neighbours attain; None if none is known."""
         return None
 
     def divergence(self, order: float) -> float:
@@ -45,14 +45,6 @@ class PrivacyProfile(ABC):
         It is used if no dominating pair is known, and infinite if there is no bound.
         """
         return math.inf
-
-    def attained(self) -> tuple[tuple[float, float, float], ...]:
-        r"""Return the loss distribution that some pair of neighbours attains; empty if unknown.
-
-        One (probability, :math:`\gamma`, :math:`\mu`) per value of the additional observation. The
-        loss is then that of :math:`(1-\gamma)N(0,1)+\gamma N(\mu,1)` against :math:`N(0,1)`.
-        """
-        return ()
 
     @abstractmethod
     def mu_if_sampled(self) -> float:
@@ -99,7 +91,7 @@ class Release(arguments.KnownKeywords):
         the series, for all earlier outcomes (a limit of pairs counts as one pair). For ``laplace``:
         by a change of a single coordinate. For ``discrete_gaussian``: used at delta 0 only. None
         if no such fraction is known. For ``exact`` and ``profile``: 1 if a pair has different
-        values, or attains :meth:`PrivacyProfile.attained`. Lower bounds are computed
+        values, or attains :meth:`PrivacyProfile.pair`. Lower bounds are computed
         from it, see :mod:`private_consensus.privacy.brackets`; no accountant uses it.
     reached : float or 1-D array, optional
         Fraction that one pair approaches arbitrarily closely along SOME sequence of outcomes, each
@@ -139,14 +131,14 @@ class Release(arguments.KnownKeywords):
         needed = NEEDED[self.mechanism]
         for name in needed:
             object.__setattr__(self, name, _levels(name, getattr(self, name)))
-        for name in _NUMBERS - set(needed):
+        for name in {"sensitivity", "scale", "epsilon"} - set(needed):
             unused, noiseless = getattr(self, name), self.mechanism == "exact" and name == "scale"
             empty = unused is None or (noiseless and arguments.real(unused) == 0)
             require(empty, f"release.{name}", unused, f"None for the mechanism {self.mechanism}")
-        needs_profile = self.mechanism == "profile"
-        fits = isinstance(self.profile, PrivacyProfile) if needs_profile else self.profile is None
-        expected = "a PrivacyProfile" if needs_profile else f"None for {self.mechanism}"
-        require(fits, "release.profile", self.profile, expected)
+        is_profile = self.mechanism == "profile"
+        expected = "a PrivacyProfile" if is_profile else f"None for {self.mechanism}"
+        kind = PrivacyProfile if is_profile else type(None)
+        arguments.instance("release.profile", self.profile, kind, expected)
         count = arguments.whole("release.count", self.count, 0, MAX_COUNT)
         object.__setattr__(self, "count", count)
         arguments.instance("release.proven", self.proven, bool | np.bool_, "True or False")
@@ -176,8 +168,7 @@ class Release(arguments.KnownKeywords):
 
         Returns
         -------
-        ndarray, 1-D
-            One loss parameter per release.
+        ndarray, shape (releases,)
         """
         if self.mechanism == "pure":
             return np.atleast_1d(self.epsilon)
@@ -240,9 +231,6 @@ def _described(names: Sequence[str], numbers: Sequence[Any]) -> str:
     ends = [(f"{np.min(values):.10g}", f"{np.max(values):.10g}") for values in numbers]
     texts = (low if low == high else f"{low} to {high}" for low, high in ends)
     return ", ".join(f"{name} {text}" for name, text in zip(names, texts, strict=True))
-
-
-_NUMBERS = {"sensitivity", "scale", "epsilon"}
 
 
 def _levels(name: str, value: Any) -> float | np.ndarray:

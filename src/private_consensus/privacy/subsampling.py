@@ -175,10 +175,15 @@ class NoisedBatch(PrivacyProfile):
     sigma: float
 
     def pair(self) -> Pair | None:
-        """Return the dominating pair of Gaussian noise."""
+        r"""Return the dominating pair of Gaussian noise.
+
+        All records of an agent have one gradient of length K. One of them has the opposite gradient
+        (replace), or is present or absent (add and remove). Along that gradient the noisy batch is
+        :math:`(1-\gamma)N(0,1)+\gamma N(\mu_s,1)` or :math:`N(0,1)`.
+        """
         if not self.noise.gaussian:
             return None
-        return Pair("gaussian", self._components(), self.noise.sampling)
+        return Pair("gaussian", self.components, self.noise.sampling)
 
     def divergence(self, order: float) -> float:
         """Return a bound on the Renyi divergence, for noise as concentrated as a Gaussian.
@@ -204,18 +209,9 @@ class NoisedBatch(PrivacyProfile):
         r"""Return the largest :math:`\mu_s` over the batch sizes."""
         return float(np.max(self.noise.losses)) / self.sigma
 
-    def attained(self) -> tuple[tuple[float, float, float], ...]:
-        r"""Return weight, :math:`\gamma` and :math:`\mu_s` of each size.
-
-        The pair: all records of an agent have one gradient of length K. One of them has the
-        opposite gradient (replace), or is present or absent (add and remove). Along that gradient
-        the noisy batch is :math:`(1-\gamma)N(0,1)+\gamma N(\mu_s,1)` or :math:`N(0,1)`.
-        """
-        if not self.noise.gaussian:
-            return ()
-        return self._components()
-
-    def _components(self) -> tuple[tuple[float, float, float], ...]:
+    @property
+    def components(self) -> tuple[tuple[float, float, float], ...]:
+        r"""Weight, :math:`\gamma` and :math:`\mu_s` of each size."""
         losses = (loss / self.sigma for loss in self.noise.losses)
         rates = self.noise.rates.tolist()
         return tuple(zip(self.noise.batches.probabilities, rates, losses, strict=True))

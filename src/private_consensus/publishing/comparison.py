@@ -65,9 +65,8 @@ EPSILONS = (
 """Columns with claimed, computed and accounted epsilon, and its lower bounds."""
 RESULTS = frozenset((
     "y", "low", "high", "runs", "interval", "guarantee", *EPSILONS, "epsilon_under_assumption",
-    "accountant", "lower_bound_method", "bound_gap_reason", "proven", "mechanisms", "notes",
-    "verdict", "unaccounted_data_use", "errata", "audit", "audit_verdict", "audit_findings",
-    "source",
+    "accountant", "lower_bound_method", "proven", "mechanisms", "notes", "verdict",
+    "unaccounted_data_use", "errata", "audit", "audit_verdict", "audit_findings", "source",
 ))  # fmt: skip
 """Columns of figure data and of privacy with results; the other columns identify the row."""
 MAIN = {

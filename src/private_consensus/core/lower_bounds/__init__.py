@@ -46,13 +46,6 @@ Attack = Callable[[Any, Any, Any, int, list[Release]], list[Release]]
 the releases with the fractions of their losses that the attack attains."""
 
 
-OBSERVED = dict.fromkeys(
-    ("FairClassification", "Pflr"),
-    "the bound is for an observer of the noisy coefficients, of which the classifier is a function",
-)
-"""Statement on the observer of a bound by class, if the observer is not that of the algorithm."""
-
-
 def attack_on(algorithm: Any) -> Attack | None:
     """Return the attack that is proven for the class of an algorithm, or None."""
     path = ATTACKS.get(type(algorithm).__name__) if is_built_in(algorithm) else None
@@ -73,7 +66,7 @@ def lower_bound_of(
 ) -> LowerBound:
     """Return the lower bound on the epsilon of a run, at ``delta``, by the attack on its algorithm.
 
-    It is 0 with a reason if no attack is known.
+    It is 0 if no attack is known.
     """
     releases = algorithm.releases(problem, network, horizon)
     attack = attack_on(algorithm)
@@ -82,6 +75,4 @@ def lower_bound_of(
     elif not is_built_in(algorithm):
         # The observer of an unknown class may not receive its releases.
         releases = [replace(release, attained=None, reached=None) for release in releases]
-    bound = lower_bound(releases, delta)
-    observed = OBSERVED.get(type(algorithm).__name__) if attack and bound.epsilon else None
-    return replace(bound, because="; ".join(filter(None, (bound.because, observed))))
+    return lower_bound(releases, delta)

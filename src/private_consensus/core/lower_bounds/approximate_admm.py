@@ -11,9 +11,9 @@ from scipy.special import comb
 from scipy.stats import laplace
 
 from private_consensus.privacy import Release
+from private_consensus.privacy.loss_distributions import Pair
 from private_consensus.privacy.releases import PrivacyProfile
 
-COARSE_SOLVER = "the error of the solver, 2 beta, may exceed the change by one record"
 CELLS = 2000
 """Number of cells of the threshold's noise."""
 
@@ -33,10 +33,11 @@ class RandomCount(PrivacyProfile):
         r"""Return the :math:`\mu` of a single release, 0 if K is always 0."""
         return self.mu if any(self.probabilities[1:]) else 0.0
 
-    def attained(self) -> tuple[tuple[float, float, float], ...]:
-        r"""Return the loss distribution; K releases are one release with :math:`\sqrt K\mu`."""
+    def pair(self) -> Pair:
+        r"""Return the pair of the attack; K releases are one release with :math:`\sqrt K\mu`."""
         counted = enumerate(self.probabilities)
-        return tuple((p, 1.0, float(np.sqrt(k)) * self.mu) for k, p in counted if p > 0)
+        mixture = tuple((p, 1.0, float(np.sqrt(k)) * self.mu) for k, p in counted if p > 0)
+        return Pair("gaussian", mixture)
 
 
 def _shift(algorithm, problem, network) -> float | None:
@@ -77,7 +78,7 @@ def _messages(algorithm, problem, network, horizon, releases):
     if ratio is None:
         return releases
     count = releases[0].count
-    attack = Release("gaussian", ratio, 1.0, count=count, attained=1, note=COARSE_SOLVER)
+    attack = Release("gaussian", ratio, 1.0, count=count, attained=1)
     return [replace(releases[0], attack=attack), *releases[1:]]
 
 
@@ -113,7 +114,6 @@ def _tested_messages(algorithm, problem, network, horizon, releases):
         profile=RandomCount(ratio, tuple(probabilities.tolist())),
         attained=1.0,
         log_tolerance=log_tolerance,
-        note=COARSE_SOLVER,
     )
     return [replace(releases[0], attack=attack), *releases[1:]]
 

@@ -1,4 +1,7 @@
-"""Attacks on classifiers by the functional mechanism (Ding)."""
+"""Attacks on classifiers by the functional mechanism (Ding).
+
+The observer receives the noisy coefficients, of which the classifier is a function.
+"""
 
 from dataclasses import replace
 from typing import Any

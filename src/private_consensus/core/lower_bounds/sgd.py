@@ -22,14 +22,15 @@ class SentInPart(NoisedBatch):
     share: float = 1.0
     missed: float = 0.0
 
-    def attained(self) -> tuple[tuple[float, float, float], ...]:
-        r"""Return weight, :math:`\gamma` and reduced :math:`\mu_s` of each size.
+    @property
+    def components(self) -> tuple[tuple[float, float, float], ...]:
+        r"""Weight, :math:`\gamma` and reduced :math:`\mu_s` of each size.
 
         The reduction is the square root of ``share``. Batches of which fewer coordinates are sent
         are not counted.
         """
         sent, factor = 1.0 - self.missed, math.sqrt(self.share)
-        return tuple((p * sent, rate, mu * factor) for p, rate, mu in super().attained())
+        return tuple((p * sent, rate, mu * factor) for p, rate, mu in super().components)
 
 
 def _sent_in_part(algorithm, problem, network, horizon, releases):

@@ -228,7 +228,7 @@ def setting_of(algorithm: str, specification: Mapping[str, Any]) -> Setting:
 
 
 EPSILONS = ("epsilon_claimed", "epsilon_formula", "epsilon_accountant", "epsilon_under_assumption")
-LOWER = ("epsilon_lower", "lower_bound_method", "bound_gap_reason")
+LOWER = ("epsilon_lower", "lower_bound_method")
 
 
 def privacy_rows(
@@ -278,7 +278,7 @@ def _privacy_rows(
         formula = epsilon_by_formula(algorithm, delta, *arguments)
         guarantee = account(releases, delta)
         epsilon_if_assumed = np.nan if assumed is None else account(assumed, delta).epsilon
-        lower_bound = LowerBound(0.0, "none", "not computed")
+        lower_bound = LowerBound(0.0, "none")
         if is_bounded:
             # An attack that violates an assumption of the claim does not contradict the claim.
             bounded = problem if assumed is None else algorithm.bounded(problem)
@@ -293,7 +293,6 @@ def _privacy_rows(
             "accountant": guarantee.method,
             "epsilon_lower": float(lower_bound.epsilon),
             "lower_bound_method": lower_bound.method,
-            "bound_gap_reason": lower_bound.because,
             "proven": guarantee.proven,
             "relation": str(algorithm.relation),
             "mechanisms": "; ".join(map(str, releases)) or "none",
