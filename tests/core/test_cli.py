@@ -60,6 +60,7 @@ def test_command_line_options_override_the_example(call):
         (["run", "gradient_descent", "--set", "algorithm"], "--set: found 'algorithm'"),
         (["run", "gradient_descent", "--set", "network.name={}"], "network.name: found {}"),
         (["run", "gradient_descent", "--epsilon", "1e-320"], "the noise is infinite"),
+        (["run", "gradient_descent", "--network", "grid"], "--set network.rows=VALUE"),
         (["audit", "gradient_descent", "--pairs", "0"], "pairs: found 0"),
     ],
 )

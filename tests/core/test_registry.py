@@ -71,3 +71,28 @@ def test_an_error_in_a_step_names_the_line_of_the_module(installed, capsys):
     assert main(["run", "newcomer", "--problem", "mean_estimation"]) == 2
     error = capsys.readouterr().err
     assert "IndexError in other_step.py, line 6" in error
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "error"),
+    [
+        ("import numpy\n\nclas Wrong:\n", 3, "SyntaxError"),
+        ("import numpy\nimport no_such_module\n", 2, "ModuleNotFoundError"),
+        ("class ALGORITHM:\n    rate = 1 / 0\n", 2, "ZeroDivisionError"),
+        (
+            "from dataclasses import dataclass\n\n@dataclass\nclass ALGORITHM:\n    x: list = []\n",
+            3,
+            "ValueError",
+        ),
+    ],
+)
+def test_an_error_at_the_import_of_a_module_names_its_file_and_line(
+    installed, tmp_path, capsys, text, line, error
+):
+    file = tmp_path / f"other_{error.lower()}.py"
+    file.write_text(text)
+    installed(("newcomer", file.stem))
+    for command in ("run", "audit"):
+        assert main([command, "newcomer"]) == 2
+        (message,) = capsys.readouterr().err.splitlines()
+        assert f"{file}, line {line}: {error}" in message

@@ -53,14 +53,16 @@ def run(options: Namespace) -> None:
         [(str(t), f"{m:.4g}", f"{e:.2g}") for t, m, e in means[indices].iter_rows()],
         caption=f"mean of {runs['run'].n_unique()} runs",
     )
+    attack = f", by a known attack ({row['lower_bound_method']})"
+    if row["lower_bound_method"] == "none":
+        attack = f": {row['bound_gap_reason']}"
     losses = table(
         [f"privacy of {horizon} iterations", "epsilon"],
         [
             ("claimed", rounded_up(claimed)),
-            ("paper's formula", "none" if np.isnan(formula) else rounded_up(formula)),
+            ("paper's formula", rounded_up(formula) if np.isfinite(formula) else "none"),
             (f"upper bound, by the accountant ({row['accountant']})", rounded_up(accounted)),
-            (f"lower bound, by a known attack ({row['lower_bound_method']})",
-             rounded_down(row["epsilon_lower"])),
+            (f"lower bound{attack}", rounded_down(row["epsilon_lower"])),
         ],
         caption=f"delta = {row['delta']:g}; {row['relation']}; {row['verdict']}",
     )  # fmt: skip

@@ -2,18 +2,19 @@
 
 import inspect
 import json
+import re
+import sys
 import traceback
 from argparse import Namespace
 from collections.abc import Callable, Mapping
 from functools import wraps
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..common import yamls
-from ..common.errors import InvalidInput, arguments, require, shortened
+from ..common.errors import InvalidInput, Refused, arguments, require, shortened
 from ..core import algorithms, problems, synthetic
 from ..core.algorithms.base import Algorithm, parameters, unstable_steps
 from ..core.networks import Network
@@ -32,6 +33,8 @@ DEFAULTS: dict[str, Any] = {
     "horizon": 50, "runs": 1, "quantity": "released", "metric": None,
 }  # fmt: skip
 """Values of options that neither the command nor the example of the algorithm states."""
+MISSING = re.compile(r"^(\S+): missing, .*")
+"""Error line of a parameter that has no default."""
 
 
 def example_of(name: str) -> dict[str, Any]:
@@ -46,7 +49,7 @@ def example_of(name: str) -> dict[str, Any]:
     }
     if name in examples:
         return examples[name]
-    stated = getattr(import_module(algorithms.module_of(name)), "EXAMPLE", {})
+    stated = getattr(sys.modules[algorithms.load(name).__module__], "EXAMPLE", {})
     stated = {"problem": stated} if isinstance(stated, str) else stated
     problem = examples.get(stated.get("problem"), stated)
     parameters = stated.get("parameters", {}).items()
@@ -110,7 +113,11 @@ def _cell(options: Namespace) -> dict[str, Any]:
         "groups": {},
         "settings": [setting],
     }
-    require_settings(cell)
+    try:
+        require_settings(cell)
+    except Refused as error:
+        lines = [MISSING.sub(r"\g<0>: --set \1=VALUE", line) for line in error.lines]
+        raise Refused(lines) from None
     return {**cell, "iterations": list(range(1, values["horizon"] + 1))}
 
 
@@ -140,7 +147,7 @@ def readable_errors(command: Callable[[Namespace], Any]) -> Callable[[Namespace]
         except InvalidInput:
             raise
         except (AttributeError, TypeError, ValueError, LookupError, ArithmeticError) as error:
-            source = inspect.getsourcefile(import_module(algorithms.module_of(options.algorithm)))
+            source = inspect.getsourcefile(algorithms.load(options.algorithm))
             frames = traceback.extract_tb(error.__traceback__)
             frame = ([frame for frame in frames if frame.filename == source] or frames)[-1]
             location = f"{Path(frame.filename).name}, line {frame.lineno}"

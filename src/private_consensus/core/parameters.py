@@ -175,4 +175,5 @@ def require_allowed(build: Callable, keywords: Mapping[str, Any], section: str =
             require(rules[name].allows(value), f"{section}.{name}", value, rules[name].expected)
     for name in declared.kwonlyargs:
         is_set = name in keywords or name in (declared.kwonlydefaults or {})
-        require(is_set, f"{section}.{name}", None, "a value")
+        expected = rules[name].expected if name in rules else "a value"
+        require(is_set, f"{section}.{name}", None, expected)

@@ -9,12 +9,14 @@ value is the module.
 from __future__ import annotations
 
 import pkgutil
+import traceback
 from collections import defaultdict
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
+from private_consensus.common.errors import Refused
 from private_consensus.common.errors.arguments import choice
 
 if TYPE_CHECKING:
@@ -43,8 +45,22 @@ def module_of(name: str) -> str:
 
 
 def load(name: str) -> type[Algorithm]:
-    """Return the class of an algorithm; refuse an unknown name."""
-    return import_module(module_of(name)).ALGORITHM
+    """Return the class of an algorithm; refuse an unknown name, and a module with an error."""
+    module = module_of(name)
+    try:
+        return import_module(module).ALGORITHM
+    except Exception as error:
+        raise Refused([f"{_location(error)} (algorithm {name}, module {module})"]) from error
+
+
+def _location(error: Exception) -> str:
+    """Return the file and the line of an error in an imported module, and the error."""
+    frames = traceback.extract_tb(error.__traceback__)[1:]
+    frames = [frame for frame in frames if "importlib" not in frame.filename]
+    lines = [f"{f.filename}, line {f.lineno}: " for f in frames if f.filename == frames[0].filename]
+    if isinstance(error, SyntaxError):
+        lines.append(f"{error.filename}, line {error.lineno}: ")
+    return f"{''.join(lines[-1:])}{type(error).__name__}: {error}"
 
 
 def collisions() -> dict[str, list[str]]:
