@@ -41,8 +41,7 @@ class DPCIMoments(DPCI, Analysis):
     quantities: ClassVar = (
         "mean", "target", "expected", "expected_low", "expected_high", "squared_error",
         "disagreement", "internal_expected_low", "internal_expected_high",
-        "internal_squared_error", "internal_disagreement", "least_eigenvalue", "printed_b0",
-        "largest_factor", "theorem_4_16",
+        "least_eigenvalue", "printed_b0", "largest_factor", "theorem_4_16",
     )  # fmt: skip
 
     def start(self, problem, network, release):
@@ -100,8 +99,6 @@ class DPCIMoments(DPCI, Analysis):
             "disagreement": disagreement + dim * noise * (agents - 1) / agents,
             "internal_expected_low": np.broadcast_to(centre - internal_width, shape),
             "internal_expected_high": np.broadcast_to(centre + internal_width, shape),
-            "internal_squared_error": error,
-            "internal_disagreement": disagreement,
         }
 
     def outcome(self, state, problem, network, release, t):

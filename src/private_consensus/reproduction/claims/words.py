@@ -57,7 +57,6 @@ MEASURES = {
     "expected.value": "expected normalised error of the mean of the released values",
     "gap.value": "excess objective",
     "internal.normalised_error": "normalised error of the mean of the estimates before their noise",
-    "internal_squared_error.value": "mean square error of the agents' own estimates",
     "largest_factor.value": "largest factor of the proof over iterations 1 to t",
     "least_eigenvalue.value": "smallest eigenvalue of the coupling",
     "mean.squared_error": "squared bias",
