@@ -14,7 +14,7 @@ from private_consensus.kernels.normals import (
     normals,
     threefry,
 )
-from private_consensus.kernels.two_point import difference_quotient, solve, solve_reference
+from private_consensus.kernels.two_point import solve
 
 KEY = np.array([0x13198A2E, 0x03707344], np.uint32)
 
@@ -93,6 +93,15 @@ def objective(hessian, q, penalty, b):
     return 0.5 * (b @ hessian * b).sum(-1) + (b * q).sum(-1) + penalty * np.abs(b).sum(-1)
 
 
+def difference_quotient(hessian, linear, penalty, b, n, m, u, v):
+    """Return the differences of objectives over v, [..., J], without nearly equal numbers."""
+    p = b[..., None, :] + u * n
+    middle = p + v / 2 * m
+    smooth = (m * (middle @ hessian + linear[..., None, :])).sum(-1)
+    x = np.clip(p / v, -np.abs(m), np.abs(m))
+    return smooth + penalty * (np.abs(x + m) - np.abs(x)).sum(-1)
+
+
 @pytest.mark.parametrize("t", [1, 7, 100])
 def test_the_difference_quotient_equals_the_direct_difference_within_rounding(t):
     """The subtraction loses digits for small v, so the tolerance is its rounding error."""
@@ -130,21 +139,34 @@ def scene(settings=3, runs=4, agents=2, dim=7, seed=0):
 OPTIONS = {"loops": 100, "samples": 30}
 
 
-def same_draws(keys, x, y):
-    """Return the normals of the compiled generator for arrays of keys and counters."""
-    keys0, keys1, x, y = np.broadcast_arrays(keys[..., 0], keys[..., 1], x, y)
-    first, second = np.empty(x.shape), np.empty(x.shape)
-    for index in np.ndindex(x.shape[:-1]):
-        key = keys0[index][0], keys1[index][0]
-        first[index], second[index] = drawn(key, x[index][0], y[index][0], x.shape[-1])
-    return first, second
+def directions_of(keys, counters, dim, samples):
+    """Return the normals n and m of one loop, [runs, agents, samples, dim]."""
+    n, m = np.empty((2, len(keys), len(counters), samples, dim))
+    for run, agent, i in np.ndindex(len(keys), len(counters), dim):
+        index = (run, agent, slice(None), i)
+        n[index], m[index] = drawn(keys[run], counters[agent], i << 16, samples)
+    return n, m
+
+
+def solve_reference(gram, curvature, linear, penalty, step, keys, counter, *, loops, samples):
+    """Compute the result of the compiled solver in NumPy and float64."""
+    settings, _, agents, dim = linear.shape
+    hessian = gram + curvature[..., None, None] * np.eye(dim)
+    b, weight = np.zeros(linear.shape), penalty.reshape(settings, 1, 1, 1)
+    for t in range(1, loops + 1):
+        counters = (counter * agents + np.arange(agents)) * loops + t - 1
+        n, m = directions_of(keys, counters, dim, samples)
+        arguments = hessian, linear, weight, b, n, m, 1 / t, 1 / (dim * t) ** 2
+        slope = (difference_quotient(*arguments)[..., None] * m).mean(-2)
+        b = b - step[..., None] / np.sqrt(t) * slope
+    return b
 
 
 @pytest.mark.parametrize("dim", [1, 4, 10, 17])
 def test_the_compiled_inner_loop_agrees_with_the_float64_reference(dim):
     arguments = scene(dim=dim)
     solutions = solve(**arguments, **OPTIONS)
-    reference_solutions = solve_reference(**arguments, **OPTIONS, draw=same_draws)
+    reference_solutions = solve_reference(**arguments, **OPTIONS)
     size = np.linalg.norm(reference_solutions, axis=-1, keepdims=True)
     assert (np.abs(solutions - reference_solutions) / size).max() < 1e-6
 
@@ -180,7 +202,7 @@ def test_the_solver_agrees_with_the_reference_near_and_far_from_the_kinks(pull):
     arguments = scene(dim=10)
     arguments["linear"] = arguments["linear"] * pull
     solutions = solve(**arguments, **OPTIONS)
-    reference_solutions = solve_reference(**arguments, **OPTIONS, draw=same_draws)
+    reference_solutions = solve_reference(**arguments, **OPTIONS)
     assert np.abs(solutions - reference_solutions).max() < 1e-6 * max(
         1.0, np.abs(reference_solutions).max()
     )

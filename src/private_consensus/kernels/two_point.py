@@ -24,8 +24,8 @@ mean over the directions of the linear terms is
 
 with one matrix and one vector for all settings that share the samples. A setting iterates over the
 directions only for coordinates with directions on both sides of a kink. :func:`solve` stores the J
-directions in vectors of float32 and b in float64. :func:`solve_reference` computes the quotient
-above in NumPy and float64, and takes 25 times as long.
+directions in vectors of float32 and b in float64. The quotient above in NumPy and float64 takes 25
+times as long.
 """
 
 from collections import namedtuple
@@ -33,7 +33,7 @@ from collections import namedtuple
 import numpy as np
 
 from .compiling import compiled, inlined, share_out, uncounted
-from .normals import fill_normals, normals
+from .normals import fill_normals
 from .vectors import (
     LANES,
     allocate,
@@ -69,7 +69,8 @@ def solve(gram, curvature, linear, penalty, step, keys, counter, *, loops, sampl
     keys : ndarray of uint32, shape (R, 2)
         One key per run.
     counter : int
-        Number of previous solves: no two solves of a run share samples.
+        Number of previous solves: no two solves of a run share samples. Agent k in loop t has the
+        random counter ``(counter K + k) T + t - 1``.
     loops, samples : int
         Numbers of steps :math:`T` and of directions :math:`J`, which all settings share.
 
@@ -103,7 +104,7 @@ def solve(gram, curvature, linear, penalty, step, keys, counter, *, loops, sampl
         move_settings_last(step, agents, kind=np.float64),
         (np.arange(lanes) < settings).astype(np.float32),
         keys,
-        first_counter(counter, agents, loops),
+        counter * agents * loops,
         loops,
         dim,
         samples,
@@ -117,20 +118,6 @@ def solve(gram, curvature, linear, penalty, step, keys, counter, *, loops, sampl
     solutions = np.empty(linear.shape)
     solutions[order] = np.moveaxis(out[..., :settings], -1, 0)
     return solutions
-
-
-def first_counter(counter: int, agents: int, loops: int) -> int:
-    """Return the first counter of a solve with T loops.
-
-    Agent k in loop t has the counter with the offset k T + t - 1, with t from 1 to T.
-    """
-    return counter * agents * loops
-
-
-def counter_offsets(dim: int, samples: int) -> np.ndarray:
-    """Return the second word of the counter of each coordinate and direction, [dim, samples]."""
-    i, j = np.indices((dim, samples), dtype=np.uint32)
-    return (i << _DIRECTION_BITS) | j
 
 
 SCRATCH = {
@@ -391,53 +378,3 @@ def _step(b, single, total, length, step_factor):
     for c in range(b.size):
         b[c] -= np.float64(total[c]) * (length[c] * step_factor)
         single[c] = np.float32(b[c])
-
-
-# --- Reference ------------------------------------------------------------------------------------
-
-
-def solve_reference(
-    gram, curvature, linear, penalty, step, keys, counter, *, loops, samples, draw=normals
-):
-    """Compute the result of :func:`solve` in NumPy and float64, for tests.
-
-    ``draw`` maps keys and counters to pairs of normals.
-    """
-    settings, runs, agents, dim = np.shape(linear)
-    curvature = np.broadcast_to(curvature, (settings, runs, agents))[..., None, None]
-    hessian = np.asarray(gram, float) + curvature * np.eye(dim)
-    step = np.broadcast_to(step, (settings, runs, agents))[..., None]
-    b = np.zeros((settings, runs, agents, dim))
-    for t in range(1, loops + 1):
-        counters = first_counter(counter, agents, loops) + np.arange(agents) * loops + t - 1
-        n, m = directions_of(keys, counters, dim, samples, draw)
-        u, v = 1 / t, 1 / (dim * t) ** 2
-        quotient = difference_quotient(
-            hessian, linear, np.asarray(penalty)[:, None, None, None], b, n, m, u, v
-        )
-        b = b - step / np.sqrt(t) * (quotient[..., None] * m).mean(-2)
-    return b
-
-
-def directions_of(keys, counters, dim: int, samples: int, draw=normals):
-    """Compute the normals n and m, [R, K, J, P], of one loop, as in :func:`solve`.
-
-    The keys are [R, 2], and the counters of the agents [K].
-    """
-    counters = np.asarray(counters, np.uint32)[:, None, None]
-    pairs = draw(keys[:, None, None, None, :], counters, counter_offsets(dim, samples))
-    return tuple(np.swapaxes(normal, -1, -2) for normal in pairs)
-
-
-def difference_quotient(hessian, linear, penalty, b, n, m, u: float, v: float) -> np.ndarray:
-    r"""Compute the difference quotients :math:`[F(b + u n + v m) - F(b + u n)]/v`, [..., J].
-
-    ``hessian``, :math:`G + hI`, is [..., P, P], ``linear`` coefficients q and points b are [...,
-    P], the directions n and m [..., J, P]. ``penalty`` is the coefficient :math:`\lambda` of the l1
-    norm.
-    """
-    p = b[..., None, :] + u * n
-    middle = p + v / 2 * m
-    smooth = (m * (middle @ hessian + np.asarray(linear)[..., None, :])).sum(-1)
-    x = np.clip(p / v, -np.abs(m), np.abs(m))
-    return smooth + penalty * (np.abs(x + m) - np.abs(x)).sum(-1)
