@@ -1,7 +1,6 @@
 """Decentralized ADMM without noise: the baseline of its private versions."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from private_consensus.privacy.mechanisms import Exact
 
@@ -13,8 +12,8 @@ from .families.admm import ADMMFamily
 class ADMM(ADMMFamily):
     """Decentralized ADMM without noise."""
 
-    quantities: ClassVar = (INTERNAL, "released")
-    source: ClassVar[str] = "Shi, Ling, Yuan, Wu, Yin, IEEE TSP 2014; Ding, eqs. (12)-(13)"
+    quantities = (INTERNAL, "released")
+    source = "Shi, Ling, Yuan, Wu, Yin, IEEE TSP 2014; Ding, eqs. (12)-(13)"
 
     def mechanisms(self, problem, network, horizon):
         return {"message": Exact(problem.record_change("l2"))}

@@ -1,7 +1,7 @@
 """Private random coordinate descent (Xiao et al., Appendix K)."""
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -46,11 +46,11 @@ class CoordinateDescent(DecayingNoise):
 
     law: Law = "gaussian"
 
-    needs: ClassVar[tuple[str, ...]] = (
+    needs = (
         "objective", "own_optimum", "slope_bound", "strong_convexity", "smoothness",
     )  # fmt: skip
-    source: ClassVar[str] = "Xiao et al., Appendix K, eqs. (72)-(74)"
-    quantities: ClassVar = (
+    source = "Xiao et al., Appendix K, eqs. (72)-(74)"
+    quantities = (
         "released", Internal("gap"), Internal("bound"), Internal("published_bound"),
     )  # fmt: skip
 

@@ -2,7 +2,6 @@
 
 import warnings
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -52,8 +51,8 @@ class DZOA(ConsensusADMM):
     T: PositiveInt = 100
     J: PositiveInt = 30
 
-    needs: ClassVar[tuple[str, ...]] = ("gram", "pull", "penalty", "optimum_norm")
-    source: ClassVar[str] = "Gratton et al., Algorithm 1, eqs. (7)-(13), (20), (25), (27), (29)"
+    needs = ("gram", "pull", "penalty", "optimum_norm")
+    source = "Gratton et al., Algorithm 1, eqs. (7)-(13), (20), (25), (27), (29)"
 
     def __post_init__(self):
         super().__post_init__()

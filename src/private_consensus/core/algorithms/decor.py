@@ -1,7 +1,7 @@
 """DECOR: pairwise noise that cancels between neighbours (Allouah et al., ICML 2024)."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from annotated_types import Ge, Le
@@ -51,9 +51,9 @@ class DECOR(ClippedDescent):
 
     ratio: Annotated[float, Ge(0), Le(1e6)] | None = None
 
-    quantities: ClassVar = ("released", "mixed")
-    observer: ClassVar = "an outsider, who receives every message and knows no pair noise"
-    source: ClassVar = "Allouah et al., ICML 2024, arXiv 2405.01031, Algorithm 1"
+    quantities = ("released", "mixed")
+    observer = "an outsider, who receives every message and knows no pair noise"
+    source = "Allouah et al., ICML 2024, arXiv 2405.01031, Algorithm 1"
 
     def pair_ratio(self, network) -> Any:
         """Return :math:`s_{pair}/s_{ind}`, broadcastable to [settings, runs, agents, edges]."""

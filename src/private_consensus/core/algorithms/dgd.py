@@ -1,7 +1,6 @@
 """Decentralized gradient descent (Nedic, Ozdaglar 2009)."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from private_consensus.privacy.mechanisms import Exact
 
@@ -18,8 +17,8 @@ class DecentralizedGradientDescent(GradientSteps):
     that the limit is not exactly the optimum.
     """
 
-    quantities: ClassVar = ("released",)
-    source: ClassVar = "Nedic, Ozdaglar, IEEE TAC 54(1), 2009; Xiao et al., eq. (3)"
+    quantities = ("released",)
+    source = "Nedic, Ozdaglar, IEEE TAC 54(1), 2009; Xiao et al., eq. (3)"
 
     def mechanisms(self, problem, network, horizon):
         return {"message": Exact(problem.record_change("l2"))}

@@ -1,7 +1,7 @@
 """DP-ADMM, the baseline of Gratton et al. (Huang, Hu, Guo, Chan-Tin, Gong, IEEE TIFS 2020)."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -59,9 +59,9 @@ class DPADMM(Algorithm):
     c1: AssumedBound = 1.0
     noise: NonNegative = 0.0
 
-    quantities: ClassVar = (INTERNAL, "released")
-    needs: ClassVar[tuple[str, ...]] = ("records",)
-    source: ClassVar[str] = "Huang et al., IEEE TIFS 2020; Gratton et al., section VI"
+    quantities = (INTERNAL, "released")
+    needs = ("records",)
+    source = "Huang et al., IEEE TIFS 2020; Gratton et al., section VI"
 
     def calibrate(self, budget, problem, network, horizon):
         """Return a copy with the noise of the paper's formula, for the budget of one iteration."""

@@ -1,7 +1,7 @@
 """DP-CI, private consensus + innovations (Wang et al., eq. (3))."""
 
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
@@ -79,9 +79,9 @@ class DPCI(Algorithm):
     unit: Annotated[Literal["measurement", "stream"], CALIBRATION] = "measurement"
     calibration: Annotated[Literal["budget", "theorem"], CALIBRATION] = "budget"
 
-    quantities: ClassVar = (INTERNAL, "released")
-    needs: ClassVar[tuple[str, ...]] = ("data", "matrices", "largest_row_norm")
-    source: ClassVar[str] = "Wang et al., eqs. (1)-(4), Theorems 4.5, 4.11-4.17"
+    quantities = (INTERNAL, "released")
+    needs = ("data", "matrices", "largest_row_norm")
+    source = "Wang et al., eqs. (1)-(4), Theorems 4.5, 4.11-4.17"
 
     def __post_init__(self):
         super().__post_init__()

@@ -1,7 +1,7 @@
 """Decentralized SGD, the baseline without privacy (Ding, section 4.5)."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -33,7 +33,7 @@ class DSGD(SampledRounds):
     alpha: Positive = 0.2
     gradients: Literal["plain", "private"] = "plain"
 
-    source: ClassVar[str] = "Ding, section 4.5, Decentralized SGD"
+    source = "Ding, section 4.5, Decentralized SGD"
 
     def calibrate(self, budget, problem, network, horizon):
         if self.gradients == "private":

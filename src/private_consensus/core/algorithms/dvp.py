@@ -1,7 +1,7 @@
 """Dual variable perturbation (Zhang, Zhu, IEEE TIFS 2017)."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from .families.objective_perturbation import ObjectivePerturbed
 
@@ -23,7 +23,7 @@ class DualVariablePerturbation(ObjectivePerturbed):
 
     unit: Literal["dual", "x"] = "dual"
 
-    source: ClassVar[str] = "Zhang, Zhu, IEEE TIFS 12(1), 2017, Algorithm 2 (DVP)"
+    source = "Zhang, Zhu, IEEE TIFS 12(1), 2017, Algorithm 2 (DVP)"
 
     def noise_scale(self, network, t):
         return self.penalty(network, t) * self.scale(t) if self.unit == "x" else self.scale(t)

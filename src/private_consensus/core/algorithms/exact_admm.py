@@ -1,7 +1,7 @@
 """ADMM with exact primal updates and Gaussian noise: the model (15) of D-ZOA (Gratton et al.)."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -44,9 +44,9 @@ class ExactADMM(ConsensusADMM):
 
     calibration: Annotated[Literal["paper", "gaussian_dp"], CALIBRATION] = "paper"
 
-    quantities: ClassVar = ("released", "total_printed", "total_exact")
-    needs: ClassVar[tuple[str, ...]] = ("proximal", "least_convexity")
-    source: ClassVar[str] = "Gratton et al., eqs. (15), (17)-(20), (24), (25)"
+    quantities = ("released", "total_printed", "total_exact")
+    needs = ("proximal", "least_convexity")
+    source = "Gratton et al., eqs. (15), (17)-(20), (24), (25)"
 
     def calibrate(self, budget, problem, network, horizon):
         if self.calibration == "paper":

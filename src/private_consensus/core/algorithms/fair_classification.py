@@ -1,7 +1,7 @@
 """Private and fair classification by the functional mechanism (Ding, Algorithms 6 to 8)."""
 
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -67,7 +67,7 @@ class FairClassification(FunctionalMechanism):
     noise_selected: NonNegative = 0.0
     noise_rest: NonNegative = 0.0
 
-    source: ClassVar[str] = "Ding, sections 5-6: Algorithms 6-8, Lemmas 21-24, Theorems 18-20"
+    source = "Ding, sections 5-6: Algorithms 6-8, Lemmas 21-24, Theorems 18-20"
 
     def __post_init__(self):
         super().__post_init__()

@@ -1,7 +1,7 @@
 """Private consensus gradient descent (Showkatbakhsh et al., Algorithm 1)."""
 
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
@@ -71,12 +71,12 @@ class GradientDescent(Algorithm):
     sensitivity: Annotated[Literal["record", "lipschitz"], CALIBRATION] = "record"
     spending: Annotated[Literal["theorem_2", "whole"], CALIBRATION] = "theorem_2"
 
-    source: ClassVar = "Showkatbakhsh et al., Algorithm 1, eqs. (8)-(12), Theorems 1 and 2"
-    quantities: ClassVar = (
+    source = "Showkatbakhsh et al., Algorithm 1, eqs. (8)-(12), Theorems 1 and 2"
+    quantities = (
         INTERNAL, "released", "consensus", *map(Internal, ("reconstruction", "bound", "expected")),
     )  # fmt: skip
-    privacy_depends_on: ClassVar = NOTHING
-    needs: ClassVar = ("strong_convexity", "smoothness", "lipschitz")
+    privacy_depends_on = NOTHING
+    needs = ("strong_convexity", "smoothness", "lipschitz")
 
     def step_size(self, problem, t):
         return first_step(problem) / (t + column(self.shift))

@@ -1,7 +1,7 @@
 """IncA: gossip into which each agent adds its value in parts (Sabater et al., 2025)."""
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -50,9 +50,9 @@ class IncA(Algorithm):
     ratio: NonNegative = 1.0
     rounds: PositiveInt = 10
 
-    privacy_depends_on: ClassVar = NOTHING
-    needs: ClassVar = ("means",)
-    source: ClassVar = "Sabater, Ben Mokhtar, Ramon 2025, arXiv 2506.03746, Algorithm 1"
+    privacy_depends_on = NOTHING
+    needs = ("means",)
+    source = "Sabater, Ben Mokhtar, Ramon 2025, arXiv 2506.03746, Algorithm 1"
 
     def mechanisms(self, problem, network, horizon):
         change = problem.record_change("l2") / problem.records

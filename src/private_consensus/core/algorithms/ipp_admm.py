@@ -1,7 +1,7 @@
 """IPP-ADMM: transmit an iterate only if a noisy test finds progress (Ding, Algorithm 3)."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -78,12 +78,10 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
     threshold_noise: NonNegative = 0.0
     svt_epsilon: NonNegative = 0.0
 
-    needs: ClassVar[tuple[str, ...]] = ("proximal", "least_convexity", "clipped_loss")
-    source: ClassVar[str] = "Ding, section 3.5, Algorithm 3, Theorem 10"
-    quantities: ClassVar = (INTERNAL, "released", "messages")
-    no_noise: ClassVar = PlausiblyPrivateADMM.no_noise | {
-        "query_noise": 0.0, "threshold_noise": 0.0, "svt_epsilon": 0.0,
-    }  # fmt: skip
+    needs = ("proximal", "least_convexity", "clipped_loss")
+    source = "Ding, section 3.5, Algorithm 3, Theorem 10"
+    quantities = (INTERNAL, "released", "messages")
+    calibrated = (*PlausiblyPrivateADMM.calibrated, "query_noise", "threshold_noise", "svt_epsilon")
 
     # Algorithm 3.
 

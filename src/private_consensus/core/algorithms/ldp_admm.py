@@ -1,7 +1,7 @@
 """Private ADMM with random penalties (Xiao et al., Algorithm 1)."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -51,8 +51,8 @@ class LocallyPrivateADMM(ADMMFamily):
     dual: Literal["resolved", "literal"] = "resolved"
     exchange: Literal["plain", "secret_sharing"] = "plain"
 
-    quantities: ClassVar = (INTERNAL, "released", "worst_case", *random_weights.QUANTITIES)
-    source: ClassVar[str] = "Xiao et al., Algorithm 1, eqs. (6), (12), (13)"
+    quantities = (INTERNAL, "released", "worst_case", *random_weights.QUANTITIES)
+    source = "Xiao et al., Algorithm 1, eqs. (6), (12), (13)"
 
     @property
     def dual_step(self):

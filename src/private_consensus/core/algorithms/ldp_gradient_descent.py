@@ -1,7 +1,7 @@
 """Private gradient descent with random aggregates (Xiao et al., Algorithms 2 and 2*)."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -50,8 +50,8 @@ class LocallyPrivateGradientDescent(GradientSteps):
     aggregator: Literal["pair", "range"] = "pair"
     own_value: bool = True
 
-    quantities: ClassVar = ("released", "worst_case", *random_weights.QUANTITIES)
-    source: ClassVar = "Xiao et al., Algorithm 2, eq. (7); Algorithm 2*, eq. (28)"
+    quantities = ("released", "worst_case", *random_weights.QUANTITIES)
+    source = "Xiao et al., Algorithm 2, eq. (7); Algorithm 2*, eq. (28)"
 
     @property
     def has_losses(self) -> bool:

@@ -1,7 +1,7 @@
 """Algorithm 2 of Xiao et al. for convex functions with bounded subgradients (Theorem 3.4)."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from annotated_types import Ge, Le
@@ -38,8 +38,8 @@ class LocallyPrivateSubgradient(LocallyPrivateGradientDescent):
     decay: Annotated[float, Ge(1), Le(1)] = 1.0
     exchange: Literal["plain", "secret_sharing"] = "plain"
 
-    quantities: ClassVar = ("released", "averaged", "worst_case", *random_weights.QUANTITIES)
-    source: ClassVar = "Xiao et al., Algorithm 2, Theorem 3.4; Appendix J, Algorithm 3"
+    quantities = ("released", "averaged", "worst_case", *random_weights.QUANTITIES)
+    source = "Xiao et al., Algorithm 2, Theorem 3.4; Appendix J, Algorithm 3"
 
     def __post_init__(self):
         super().__post_init__()

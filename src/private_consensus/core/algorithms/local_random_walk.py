@@ -1,7 +1,6 @@
 """Random walk of a model with K noisy local steps per visit (Li et al., NeurIPS 2025)."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -31,7 +30,7 @@ class LocalRandomWalk(RandomWalkSGD):
 
     local_steps: PositiveInt = 2
 
-    source: ClassVar = "Li, Su, Wang, Long, Su, NeurIPS 2025, arXiv 2510.19934, random walk"
+    source = "Li, Su, Wang, Long, Su, NeurIPS 2025, arXiv 2510.19934, random walk"
 
     @property
     def contributions(self):

@@ -1,7 +1,6 @@
 """Local training: each agent descends on its own records, with noise, and does not communicate."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from .families.clipped_descent import ClippedDescent
 
@@ -18,7 +17,7 @@ class LocalTraining(ClippedDescent):
     Local training is the baseline for the benefit of communication.
     """
 
-    source: ClassVar = "Bassily, Smith, Thakurta, FOCS 2014 (noisy gradient descent), per agent"
+    source = "Bassily, Smith, Thakurta, FOCS 2014 (noisy gradient descent), per agent"
 
 
 ALGORITHM = LocalTraining

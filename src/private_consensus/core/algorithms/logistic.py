@@ -1,7 +1,6 @@
 """Logistic regression without privacy and without fairness (Ding, section 6.3.1: LR)."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit
@@ -35,8 +34,8 @@ class Logistic(Algorithm):
 
     ridge: Positive = 1e-2
 
-    source: ClassVar[str] = "Ding, eq. (97) and section 6.3.1"
-    needs: ClassVar[tuple[str, ...]] = ("features", "labels", "in_training")
+    source = "Ding, eq. (97) and section 6.3.1"
+    needs = ("features", "labels", "in_training")
 
     def mechanisms(self, problem, network, horizon):
         return {"coefficients": Exact()}

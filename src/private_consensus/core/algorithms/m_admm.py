@@ -1,7 +1,6 @@
 """M-ADMM: ADMM with perturbed and increasing penalties (Zhang, Khalili, Liu, ICML 2018)."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from .base import column
 from .families.objective_perturbation import ObjectivePerturbed
@@ -26,7 +25,7 @@ class PenaltyPerturbation(ObjectivePerturbed):
 
     t_0: int = 0
 
-    source: ClassVar[str] = "Zhang, Khalili, Liu, ICML 2018, PMLR 80:5796-5805"
+    source = "Zhang, Khalili, Liu, ICML 2018, PMLR 80:5796-5805"
 
     def penalty(self, network, t):
         return super().penalty(network, t - column(self.t_0))

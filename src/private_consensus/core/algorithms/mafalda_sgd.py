@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -50,7 +50,7 @@ class MAFALDASGD(ClippedDescent):
     correlation: Literal["optimal", "independent"] = "optimal"
     filter: tuple[tuple[float, ...], ...] | None = None
 
-    source: ClassVar[str] = "Bellet et al., ICLR 2026, arXiv 2510.17480, Algorithm 1"
+    source = "Bellet et al., ICLR 2026, arXiv 2510.17480, Algorithm 1"
 
     def calibrate(self, budget, problem, network, horizon):
         expected = "one graph for all runs, such as a ring, since the graph determines the noise"

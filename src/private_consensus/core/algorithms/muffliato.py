@@ -1,7 +1,7 @@
 """Muffliato: gossip averages of noisy values (Cyffers, Even, Bellet, Massoulié, NeurIPS 2022)."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -47,9 +47,9 @@ class Muffliato(Algorithm):
     noise: NonNegative = 0.0
     acceleration: Literal["none", "chebyshev"] = "none"
 
-    privacy_depends_on: ClassVar = NOTHING
-    needs: ClassVar = ("means",)
-    source: ClassVar = "Cyffers, Even, Bellet, Massoulié, NeurIPS 2022, Algorithm 1"
+    privacy_depends_on = NOTHING
+    needs = ("means",)
+    source = "Cyffers, Even, Bellet, Massoulié, NeurIPS 2022, Algorithm 1"
 
     def mechanisms(self, problem, network, horizon):
         return {"mean": Gaussian(_change(problem), column(self.noise), times=(1,))}

@@ -1,7 +1,6 @@
 """Muffliato-GD: noisy gradient steps, each followed by gossip (Cyffers et al., NeurIPS 2022)."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -34,8 +33,8 @@ class MuffliatoGD(ClippedDescent):
 
     rounds: PositiveInt = 1
 
-    source: ClassVar = "Cyffers, Even, Bellet, Massoulié, NeurIPS 2022, Algorithm 3"
-    privacy_depends_on: ClassVar = NOTHING
+    source = "Cyffers, Even, Bellet, Massoulié, NeurIPS 2022, Algorithm 3"
+    privacy_depends_on = NOTHING
 
     def mechanisms(self, problem, network, horizon):
         # The settings of a batch may take their steps in different iterations.

@@ -1,7 +1,7 @@
 """One-shot averaging: the noisy regularised minimiser of each agent, averaged by gossip."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -48,9 +48,9 @@ class OneShotAveraging(Algorithm):
     noise: NonNegative = 0.0
     perturbed: Literal["output", "objective"] = "output"
 
-    privacy_depends_on: ClassVar = NOTHING
-    needs: ClassVar = ("proximal", "least_convexity")
-    source: ClassVar = "Chaudhuri, Monteleoni, Sarwate, JMLR 12, 2011, Algorithms 1 and 2"
+    privacy_depends_on = NOTHING
+    needs = ("proximal", "least_convexity")
+    source = "Chaudhuri, Monteleoni, Sarwate, JMLR 12, 2011, Algorithms 1 and 2"
 
     def mechanisms(self, problem, network, horizon):
         if self.perturbed == "output":

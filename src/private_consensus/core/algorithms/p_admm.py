@@ -1,7 +1,6 @@
 """ADMM with output perturbation (Ding, Gong, Zhang, Pan, Han, arXiv 1901.02094)."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from ..parameters import Law
 from .families.admm import ADMMFamily
@@ -18,7 +17,7 @@ class OutputPerturbation(ADMMFamily):
 
     law: Law = "gaussian"
 
-    source: ClassVar[str] = "Ding, Gong, Zhang, Pan, Han, arXiv 1901.02094"
+    source = "Ding, Gong, Zhang, Pan, Han, arXiv 1901.02094"
 
     def loss_by_formula(self, problem, network, t):
         r"""Return the loss :math:`\mathcal B_\infty/(D_i s)` per coordinate, as Xiao et al. do."""

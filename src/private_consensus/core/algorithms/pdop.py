@@ -1,7 +1,6 @@
 """Private distributed optimisation (Huang, Mitra, Vaidya, ICDCN 2015)."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from .families.gradient_steps import GradientSteps
 
@@ -18,7 +17,7 @@ class PrivateDistributedOptimisation(GradientSteps):
     1 / ``growth``. For :math:`q < p`, the privacy loss of infinitely many iterations is finite.
     """
 
-    source: ClassVar = "Huang, Mitra, Vaidya, ICDCN 2015"
+    source = "Huang, Mitra, Vaidya, ICDCN 2015"
 
     def step(self, state, problem, network, release, t):
         z = network.mix(state.x)

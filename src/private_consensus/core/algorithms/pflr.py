@@ -1,7 +1,7 @@
 """Reconstruction of PFLR*: private and fair logistic regression by a shifted mean."""
 
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -52,7 +52,7 @@ class Pflr(FunctionalMechanism):
     noise_objective: NonNegative = 0.0
     noise_fairness: NonNegative = 0.0
 
-    source: ClassVar[str] = "Reconstruction of Xu, Yuan and Wu (2019) from Ding, section 6.3.1"
+    source = "Reconstruction of Xu, Yuan and Wu (2019) from Ding, section 6.3.1"
 
     def calibrate(self, budget, problem, network, horizon):
         require(horizon == 1, "horizon", horizon, "1, since the method has a single iteration")

@@ -1,7 +1,7 @@
 """PP-ADMM: private ADMM with approximate local minimisations (Ding, section 3.4)."""
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from annotated_types import Ge, Le
@@ -82,9 +82,9 @@ class PlausiblyPrivateADMM(ADMMFamily):
     ridge: NonNegative = 0.0
     output_noise: NonNegative = 0.0
 
-    quantities: ClassVar = (INTERNAL, "released")
-    source: ClassVar[str] = "Ding, section 3.4, Algorithm 2, Theorem 6"
-    no_noise: ClassVar = {"noise": 0.0, "output_noise": 0.0, "ridge": 0.0}
+    quantities = (INTERNAL, "released")
+    source = "Ding, section 3.4, Algorithm 2, Theorem 6"
+    calibrated = ("noise", "output_noise", "ridge")
 
     def __post_init__(self):
         super().__post_init__()

@@ -1,7 +1,6 @@
 """PP-ADMM as published, with a proven privacy bound."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
@@ -28,7 +27,7 @@ class RenyiAccountedPPADMM(PlausiblyPrivateADMM):
     calibration: Calibration = "accountant"
     rho_conversion: Conversion = "safe"
 
-    source: ClassVar[str] = "Ding, Algorithm 2; Redberg, Koskela, Wang, NeurIPS 2023"
+    source = "Ding, Algorithm 2; Redberg, Koskela, Wang, NeurIPS 2023"
 
     def __post_init__(self):
         super().__post_init__()

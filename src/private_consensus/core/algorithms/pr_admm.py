@@ -1,7 +1,7 @@
 """PR-ADMM: output perturbation with decaying noise and a threshold on received values."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from annotated_types import Ge, Le
@@ -69,8 +69,8 @@ class PeriodicallyReducedADMM(ADMMFamily):
     sums: Annotated[Literal["direct", "printed"], CALIBRATION] = "direct"
     rho_conversion: Conversion = "safe"
 
-    quantities: ClassVar = (INTERNAL, "released")
-    source: ClassVar[str] = "Ding, section 3.3, Theorems 2 and 3"
+    quantities = (INTERNAL, "released")
+    source = "Ding, section 3.3, Theorems 2 and 3"
 
     def variance_ratio(self, t: int) -> Any:
         """Return the noise variance of message t = 1, 2, ... over that of the first message."""

@@ -3,7 +3,7 @@
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from annotated_types import Ge, Gt, Lt
@@ -61,9 +61,7 @@ class QDPSGD1(SampledRounds):
     s: Annotated[int, Ge(2)] = 3
     grid: Literal["clipped", "open"] = "clipped"
 
-    source: ClassVar[str] = (
-        "Ding, section 4.4.1, Algorithm 4, eqs. (26), (27), Theorem 11, Remark 6"
-    )
+    source = "Ding, section 4.4.1, Algorithm 4, eqs. (26), (27), Theorem 11, Remark 6"
 
     def deadline(self):
         """Return the deadline :math:`T_d`, in seconds."""

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -51,8 +51,8 @@ class QDPSGD2(QDPSGD1):
     sigma2: Annotated[Literal["full", "drop_eta", "as_q1"], CALIBRATION] = "as_q1"
     own: Literal["exact", "broadcast"] = "exact"
 
-    released: ClassVar[str] = "message"
-    source: ClassVar[str] = "Ding, section 4.4.2, Algorithm 5, eq. (28), Theorem 15, Remark 10"
+    released = "message"
+    source = "Ding, section 4.4.2, Algorithm 5, eq. (28), Theorem 15, Remark 10"
 
     def _message(self, problem, horizon) -> dict[str, Any]:
         a, e = self.steps(float(horizon))

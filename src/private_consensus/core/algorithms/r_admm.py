@@ -1,7 +1,7 @@
 """Recycled ADMM (Zhang, Khalili, Liu, Allerton 2018): even iterations use no private data."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -34,9 +34,9 @@ class RecycledADMM(ObjectivePerturbed):
     rho_conversion: Conversion = "safe"
     gamma: NonNegative = 0.5
 
-    private_period: ClassVar = 2
-    quantities: ClassVar = (INTERNAL, "released")
-    source: ClassVar[str] = "Zhang, Khalili, Liu, arXiv 1810.03197"
+    private_period = 2
+    quantities = (INTERNAL, "released")
+    source = "Zhang, Khalili, Liu, arXiv 1810.03197"
 
     def start(self, problem, network, release):
         state = super().start(problem, network, release)

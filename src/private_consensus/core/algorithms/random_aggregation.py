@@ -1,7 +1,6 @@
 """Random aggregate with a single output (Xiao et al. 2019, Figure 1)."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -35,9 +34,9 @@ class RandomAggregation(Algorithm):
     beta: Positive = 5.0
     change: Positive = 0.001
 
-    calibration: ClassVar = GIVEN
-    source: ClassVar[str] = "Xiao et al., Theorems 2.2 and 2.3, eqs. (10) and (11), Figure 1"
-    quantities: ClassVar = ("exact", "bound", "excess", "released")
+    calibration = GIVEN
+    source = "Xiao et al., Theorems 2.2 and 2.3, eqs. (10) and (11), Figure 1"
+    quantities = ("exact", "bound", "excess", "released")
 
     def __post_init__(self):
         super().__post_init__()

@@ -1,7 +1,7 @@
 """RW DP-SGD: a model that walks at random, with a noisy step at each agent (Cyffers et al.)."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,9 +47,9 @@ class RandomWalkSGD(ClippedDescent):
 
     visits: PositiveInt = 10
 
-    quantities: ClassVar = ("released", "walking")
-    privacy_depends_on: ClassVar = NOTHING
-    source: ClassVar = "Cyffers, Bellet, Upadhyay, ICML 2024, arXiv 2402.07471, Algorithm 1"
+    quantities = ("released", "walking")
+    privacy_depends_on = NOTHING
+    source = "Cyffers, Bellet, Upadhyay, ICML 2024, arXiv 2402.07471, Algorithm 1"
 
     @property
     def contributions(self) -> Any:

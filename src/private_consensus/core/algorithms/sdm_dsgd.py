@@ -1,7 +1,6 @@
 """SDM-DSGD: sparse differential Gaussian masking (Zhang, Fang, Liu, Zhu, MobiHoc 2020)."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -38,7 +37,7 @@ class SDMDSGD(SampledRounds):
     theta: UnitInterval = 0.6
     c: UnitInterval = 0.3
 
-    source: ClassVar[str] = "SDM-DSGD (MobiHoc 2020) as described in Ding, section 4.5"
+    source = "SDM-DSGD (MobiHoc 2020) as described in Ding, section 4.5"
 
     def coefficients(self, horizon):
         return Round(self.alpha, relaxation=self.theta, fraction=self.c)

@@ -1,7 +1,6 @@
 """Gradient descent with secure aggregation: each agent receives only the noisy sum."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -30,9 +29,9 @@ class SecureAggregation(ClippedDescent):
     The parameter ``noise`` is the standard deviation :math:`\sigma` of the noise of the sum.
     """
 
-    observer: ClassVar = "an outsider, who receives the sums but knows no agent's noise"
-    source: ClassVar = "Bonawitz et al., CCS 2017 (secure sum); noisy gradient descent"
-    privacy_depends_on: ClassVar = NOTHING
+    observer = "an outsider, who receives the sums but knows no agent's noise"
+    source = "Bonawitz et al., CCS 2017 (secure sum); noisy gradient descent"
+    privacy_depends_on = NOTHING
 
     def mechanisms(self, problem, network, horizon):
         # N agents add noise of variance sigma^2/N each, so that the sum has sigma^2.

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -40,8 +39,8 @@ class WhisperDSGD(DECOR):
     The parameter ``noise`` is :math:`\sigma`, in the unit of the gradient; ``ratio`` is unused.
     """
 
-    observer: ClassVar = "an outsider, who receives every message and knows no agent's noise"
-    source: ClassVar = "Rodio, Chen, Larsson 2025, arXiv 2501.14644, covariance of the noise"
+    observer = "an outsider, who receives every message and knows no agent's noise"
+    source = "Rodio, Chen, Larsson 2025, arXiv 2501.14644, covariance of the noise"
 
     def mechanisms(self, problem, network, horizon):
         change, root = column(self.eta) * self.change(problem), optimal_root(network.mixing)

@@ -1,7 +1,7 @@
 """ZIP-DL: noise that cancels at its sender (Biswas et al., PoPETs 2025(3))."""
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -53,9 +53,9 @@ class ZipDL(ClippedDescent):
     The parameter ``noise`` is :math:`\sigma`, in the unit of the gradient.
     """
 
-    quantities: ClassVar = (INTERNAL, "released", "links")
-    needs: ClassVar = ("smoothness",)
-    source: ClassVar = "Biswas et al., PoPETs 2025(3), Algorithm 1"
+    quantities = (INTERNAL, "released", "links")
+    needs = ("smoothness",)
+    source = "Biswas et al., PoPETs 2025(3), Algorithm 1"
 
     def change(self, problem):
         r"""Return the largest increase of the difference of two states by a step, over eta.

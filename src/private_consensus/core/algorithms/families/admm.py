@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from scipy.optimize import brentq
@@ -86,11 +86,11 @@ class ADMMFamily(DecayingNoise):
     init_std: NonNegative = 0.0
     rho_conversion: Conversion = None
 
-    quantities: ClassVar = (INTERNAL, "released", "worst_case")
-    privacy_depends_on: ClassVar[str] = DEGREES
-    needs: ClassVar[tuple[str, ...]] = ("proximal", "least_convexity")
-    no_noise: ClassVar = {"noise": 0.0}
-    """Fields that a calibration sets, with their values for no noise."""
+    quantities = (INTERNAL, "released", "worst_case")
+    privacy_depends_on = DEGREES
+    needs = ("proximal", "least_convexity")
+    calibrated = ("noise",)
+    """Fields that a calibration sets, which are 0 without noise."""
 
     def penalty(self, network, t: int) -> np.ndarray:
         """Return :math:`D_i` in iteration t, broadcastable to [settings, runs, agents, 1]."""
@@ -183,7 +183,7 @@ class ADMMFamily(DecayingNoise):
         if self.noise_is_given:
             return self
         if not budget.private:
-            return replace(self, **self.no_noise)
+            return replace(self, **dict.fromkeys(self.calibrated, 0.0))
         return self.with_noise_for(budget, problem, network, horizon)
 
     def with_noise_for(self, budget, problem, network, horizon: int) -> Self:

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -90,9 +90,9 @@ class DecentralizedSGD(Algorithm):
     sigma_rule: Annotated[Literal["thm11", "accountant", "given"], CALIBRATION] = "thm11"
     noise_on: Literal["mean", "sum"] = "mean"
 
-    quantities: ClassVar = (INTERNAL, "released", "seconds")
-    needs: ClassVar[tuple[str, ...]] = ("clipped_gradient", "rows_of", "initial", "records")
-    released: ClassVar[str] = "gradient"
+    quantities = (INTERNAL, "released", "seconds")
+    needs = ("clipped_gradient", "rows_of", "initial", "records")
+    released = "gradient"
     """Quantity to which noise is added: gradient or message."""
 
     @property

@@ -3,7 +3,7 @@
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -55,7 +55,7 @@ class FunctionalMechanism(Algorithm):
     zbar: Annotated[Literal["public", "data"], CALIBRATION] = "public"
     emulated: Annotated[NonNegative, CALIBRATION] = 0.0
 
-    needs: ClassVar[tuple[str, ...]] = ("coefficients", "coefficient_change")
+    needs = ("coefficients", "coefficient_change")
 
     def __post_init__(self):
         super().__post_init__()

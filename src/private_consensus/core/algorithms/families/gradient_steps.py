@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,8 +36,8 @@ class GradientSteps(DecayingNoise):
     eta: StepSize = 1.0
     decay: UnitInterval = 0.9
 
-    quantities: ClassVar = ("released", "worst_case")
-    privacy_depends_on: ClassVar = NOTHING
+    quantities = ("released", "worst_case")
+    privacy_depends_on = NOTHING
 
     def step_size(self, t: int) -> Any:
         return column(self.eta) * column(self.decay) ** t

@@ -1,7 +1,7 @@
 """Common base of ADMM with noise in the linear term of the local objective: DVP, M-ADMM, R-ADMM."""
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -52,7 +52,7 @@ class ObjectivePerturbed(ADMMFamily):
     curvature: Annotated[Literal["none", "half"], CALIBRATION] = "none"
     Phi: NonNegative = 0.0
 
-    private_period: ClassVar = 1
+    private_period = 1
     """Number of iterations from one use of private data to the next."""
 
     def noise_scale(self, network, t: int) -> Any:
