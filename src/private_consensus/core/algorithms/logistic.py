@@ -11,7 +11,6 @@ from ..parameters import Positive
 from ..solvers import minimise
 from .base import Algorithm, Iterates
 
-FULL_STEPS = 10
 CHUNK = 4096
 """Number of rows per block of second derivatives."""
 
@@ -78,29 +77,10 @@ def _of_all_rows(problem, ridge: float) -> tuple[np.ndarray, np.ndarray, float]:
     centre = minimise(
         lambda w: _gradient(problem, all_rows, ridge, w),
         lambda w, selected: _hessian(problem, all_rows, ridge, w)[selected],
-        _full_steps(problem, all_rows, ridge, np.zeros((1, dim))),
+        np.zeros((1, dim)),
         magnitude=magnitude,
     )
     return centre, _hessian(problem, all_rows, ridge, centre)[0], magnitude
-
-
-def _full_steps(problem, mask, ridge, start) -> np.ndarray:
-    """Take Newton steps without damping as long as the objective decreases."""
-    w, value = start, _objective(problem, mask, ridge, start)
-    for _ in range(FULL_STEPS):
-        slope = _gradient(problem, mask, ridge, w)
-        new = w - np.linalg.solve(_hessian(problem, mask, ridge, w), slope[..., None])[..., 0]
-        new_value = _objective(problem, mask, ridge, new)
-        if not (new_value < value).all():
-            break
-        w, value = new, new_value
-    return w
-
-
-def _objective(problem, mask, ridge, w) -> np.ndarray:
-    margin = problem.features @ w.T
-    loss = np.logaddexp(0.0, margin) - problem.labels[:, None] * margin
-    return (mask * loss).sum(0) + ridge / 2 * (w**2).sum(1)
 
 
 def _gradient(problem, mask, ridge, w) -> np.ndarray:
