@@ -8,12 +8,12 @@ import numpy as np
 from ..exchange import require_complete, shared_sum
 from ..parameters import NonNegative, Positive
 from .base import INTERNAL, per_iteration
-from .families import random_weights
 from .families.admm import ADMMFamily
+from .families.random_weights import QUANTITIES, RandomWeights, add_losses
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocallyPrivateADMM(ADMMFamily):
+class LocallyPrivateADMM(RandomWeights, ADMMFamily):
     r"""Private ADMM with random or fixed penalty weights: Algorithm 1, and its exact version (12).
 
     .. math::
@@ -32,8 +32,6 @@ class LocallyPrivateADMM(ADMMFamily):
 
     Parameters
     ----------
-    weights : {"random", "fixed"}
-        Weights :math:`w_i`: sampled (:mod:`.families.random_weights`), or their mean 1/2.
     minimisation : {"first_order", "exact"}
         Update of :math:`x_i`: the step (6), (13), or the minimisation (12).
     dual : {"resolved", "literal"}
@@ -46,12 +44,11 @@ class LocallyPrivateADMM(ADMMFamily):
     D: Positive | None = 10.0
     zeta: Positive | None = 0.5
     init_std: NonNegative = 1.0
-    weights: Literal["random", "fixed"] = "random"
     minimisation: Literal["first_order", "exact"] = "first_order"
     dual: Literal["resolved", "literal"] = "resolved"
     exchange: Literal["plain", "secret_sharing"] = "plain"
 
-    quantities = (INTERNAL, "released", "worst_case", *random_weights.QUANTITIES)
+    quantities = (INTERNAL, "released", "worst_case", *QUANTITIES)
     source = "Xiao et al., Algorithm 1, eqs. (6), (12), (13)"
 
     @property
@@ -59,10 +56,8 @@ class LocallyPrivateADMM(ADMMFamily):
         return super().dual_step if self.dual == "resolved" else -super().dual_step
 
     @property
-    def has_losses(self) -> bool:
-        """Return True if privacy losses of sampled messages are computed: Theorem 2.2 applies."""
-        settings = self.weights, self.law, self.minimisation
-        return self.noisy and settings == ("random", "laplace", "first_order")
+    def has_losses(self):
+        return super().has_losses and self.minimisation == "first_order"
 
     def mechanisms(self, problem, network, horizon):
         if self.minimisation == "exact":
@@ -77,10 +72,6 @@ class LocallyPrivateADMM(ADMMFamily):
             return super().receive(network, x)
         # On a complete graph, the neighbours are all others: the sum without the own value.
         return network.combine(x, shared_sum)[..., None, :] - x
-
-    def start(self, problem, network, release):
-        state = super().start(problem, network, release)
-        return state._replace(extra=dict.fromkeys(random_weights.LOSSES, state.total_loss))
 
     def step(self, state, problem, network, release, t):
         penalty, centre = self.penalty(network, t), self.centre(state, network)
@@ -100,16 +91,8 @@ class LocallyPrivateADMM(ADMMFamily):
             scale, length = self.scale(t), np.abs(state.x - mean)
             # Theorem 2.2 compares the message without its gradient with the ends of the interval.
             position = centre + scale * release.noise("message") - np.minimum(state.x, mean)
-            losses = random_weights.add_losses(
-                state.extra, problem, position, length, scale, 1.0 / penalty
-            )
+            losses = add_losses(state.extra, problem, position, length, scale, 1.0 / penalty)
         return self.update_duals(state, problem, network, x, minimiser, t, **losses)
-
-    def observables(self, state, problem, t):
-        quantities = super().observables(state, problem, t)
-        if self.has_losses:
-            quantities |= random_weights.loss_observables(state.extra, state.total_loss)
-        return quantities
 
     def loss_by_formula(self, problem, network, t):
         r"""Return :math:`\alpha\beta_k\mathcal B_\infty` per coordinate (after Theorem 2.2)."""

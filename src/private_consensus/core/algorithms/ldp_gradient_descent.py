@@ -5,8 +5,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from .families import random_weights
 from .families.gradient_steps import GradientSteps
+from .families.random_weights import QUANTITIES, RandomWeights, add_losses
 
 
 class Aggregate(NamedTuple):
@@ -18,7 +18,7 @@ class Aggregate(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocallyPrivateGradientDescent(GradientSteps):
+class LocallyPrivateGradientDescent(RandomWeights, GradientSteps):
     r"""Private gradient descent with random aggregates: Algorithms 2 (``pair``) and 2* (``range``).
 
     Let :math:`S_i` be agent i and its neighbours, and
@@ -37,8 +37,6 @@ class LocallyPrivateGradientDescent(GradientSteps):
 
     Parameters
     ----------
-    weights : {"random", "fixed"}
-        Weights w: sampled (:mod:`.families.random_weights`), or their mean 1/2.
     aggregator : {"pair", "range"}
         Interval of the aggregate: that of Algorithm 2 or of Algorithm 2*. With fixed weights,
         ``pair`` is the mean of the neighbourhood.
@@ -46,17 +44,11 @@ class LocallyPrivateGradientDescent(GradientSteps):
         Whether the range of Algorithm 2* includes the value of the agent itself.
     """
 
-    weights: Literal["random", "fixed"] = "random"
     aggregator: Literal["pair", "range"] = "pair"
     own_value: bool = True
 
-    quantities = ("released", "worst_case", *random_weights.QUANTITIES)
+    quantities = ("released", "worst_case", *QUANTITIES)
     source = "Xiao et al., Algorithm 2, eq. (7); Algorithm 2*, eq. (28)"
-
-    @property
-    def has_losses(self) -> bool:
-        """True if privacy losses of sampled messages are computed: Theorem 2.2 applies."""
-        return self.noisy and (self.weights, self.law) == ("random", "laplace")
 
     def aggregate(self, x: np.ndarray, network) -> Aggregate:
         """Return the intervals of the aggregates of messages x, and the points of the gradients."""
@@ -67,10 +59,6 @@ class LocallyPrivateGradientDescent(GradientSteps):
         agents = network.closed_neighbourhoods if self.own_value else network.open_neighbourhoods
         members = network.gather(x, agents)
         return Aggregate(members.min(-2), members.max(-2), x)
-
-    def start(self, problem, network, release):
-        state = super().start(problem, network, release)
-        return state._replace(extra=dict.fromkeys(random_weights.LOSSES, state.total_loss))
 
     def step(self, state, problem, network, release, t):
         low, high, at = self.aggregate(state.x, network)
@@ -84,16 +72,10 @@ class LocallyPrivateGradientDescent(GradientSteps):
         if self.has_losses:
             # The noisy aggregate, of which the message differs by the gradient step.
             position, length = x + moved - low, high - low
-            losses = random_weights.add_losses(
+            losses = add_losses(
                 state.extra, problem, position, length, self.scale(t), self.step_size(t)
             )
         return self.after(state, problem, network, x, t, **losses)
-
-    def observables(self, state, problem, t):
-        quantities = super().observables(state, problem, t)
-        if self.has_losses:
-            quantities |= random_weights.loss_observables(state.extra, state.total_loss)
-        return quantities
 
 
 ALGORITHM = LocallyPrivateGradientDescent

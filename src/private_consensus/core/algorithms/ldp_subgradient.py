@@ -10,7 +10,7 @@ from private_consensus.common.errors import require
 
 from ..exchange import require_complete, shared_sum
 from .base import column
-from .families import random_weights
+from .families.random_weights import QUANTITIES
 from .ldp_gradient_descent import Aggregate, LocallyPrivateGradientDescent
 
 
@@ -38,7 +38,7 @@ class LocallyPrivateSubgradient(LocallyPrivateGradientDescent):
     decay: Annotated[float, Ge(1), Le(1)] = 1.0
     exchange: Literal["plain", "secret_sharing"] = "plain"
 
-    quantities = ("released", "averaged", "worst_case", *random_weights.QUANTITIES)
+    quantities = ("released", "averaged", "worst_case", *QUANTITIES)
     source = "Xiao et al., Algorithm 2, Theorem 3.4; Appendix J, Algorithm 3"
 
     def __post_init__(self):

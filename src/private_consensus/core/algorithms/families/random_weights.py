@@ -9,19 +9,50 @@ protect.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
 from private_consensus.privacy import aggregation
 
-from ..base import Internal
+from ..base import DecayingNoise, Internal
 
 LOSSES = "realised", "realised_all", "worst_all", "unamplified"
 QUANTITIES = (
     *map(Internal, ("realised", "realised_all", "unamplified", "realised_share")), "worst_all",
 )  # fmt: skip
 """Observables with the privacy losses of a run."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomWeights(DecayingNoise):
+    """Part of a method that averages messages with weights; the state has ``extra`` arrays.
+
+    Parameters
+    ----------
+    weights : {"random", "fixed"}
+        Weights w: sampled, or their mean 1/2.
+    """
+
+    weights: Literal["random", "fixed"] = "random"
+
+    @property
+    def has_losses(self) -> bool:
+        """Return True if privacy losses of sampled messages are computed: Theorem 2.2 applies."""
+        return self.noisy and (self.weights, self.law) == ("random", "laplace")
+
+    def start(self, problem, network, release):
+        state: Any = super().start(problem, network, release)
+        return state._replace(extra=dict.fromkeys(LOSSES, state.total_loss))
+
+    def observables(self, state, problem, t):
+        quantities = dict(super().observables(state, problem, t))
+        if self.has_losses:
+            means = {name: state.extra[name].mean(-1) for name in LOSSES}
+            share = means["realised"] / state.total_loss.mean(-1)
+            quantities |= {**means, "realised_share": share}
+        return quantities
 
 
 def add_losses(
@@ -55,11 +86,3 @@ def add_losses(
         "worst_all": losses["worst_all"] + worst,
         "unamplified": outside.mean(-1),
     }
-
-
-def loss_observables(
-    losses: Mapping[str, np.ndarray], total_loss: np.ndarray
-) -> dict[str, np.ndarray]:
-    """Return the observables with the mean privacy losses over agents, each [settings, runs]."""
-    means = {name: losses[name].mean(-1) for name in LOSSES}
-    return means | {"realised_share": means["realised"] / total_loss.mean(-1)}
