@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from private_consensus.report.page import page, pages
+from private_consensus.report.page import pages
 from private_consensus.report.views import privacy
 
 from .conftest import MADE_UP, card, claim, paper, privacy_row, results_of
@@ -50,7 +50,7 @@ def test_markup_in_the_configuration_is_escaped(results):
     paper_config["figures"]["first_fig1"]["panels"][0]["x_title"] = f'"{evil}'
     facts = {name: {**fact, "source": evil} for name, fact in results.facts.items()}
     spoilt = results_of({"first": paper_config}, facts=facts, commit=evil, cards=[])
-    for text in (page(spoilt), pages(spoilt)["papers/first.html"]):
+    for text in (pages(spoilt)["index.html"], pages(spoilt)["papers/first.html"]):
         tree = Tree(text)
         assert evil not in text
         assert evil in tree.text
@@ -70,19 +70,19 @@ def test_figures_claims_and_cards_of_surrogate_data_are_marked(results):
     assert "SURROGATE DATA" in text.partition('id="first_c01"')[2].partition("</details>")[0]
     second_figure = text.partition('<details class="figure" id="first_fig2"')[2]
     assert "SURROGATE" not in second_figure
-    text = page(spoilt)
+    text = pages(spoilt)["index.html"]
     assert "SURROGATE DATA" in text
     assert "SURROGATE DATA" in texts["data.html"]
     assert texts["scorecard.html"].count("surrogate data") == 1
 
 
 def test_real_data_are_not_marked_as_surrogate_data(results):
-    assert not [text for text in (page(results), *pages(results).values())
+    assert not [text for text in pages(results).values()
                 if "SURROGATE" in text or "surrogate data" in text]  # fmt: skip
 
 
 def test_pages_load_no_external_resources(results):
-    texts = [page(results), *pages(results).values()]
+    texts = list(pages(results).values())
     fetched = [
         value
         for tag, attributes in (element for text in texts for element in Tree(text).elements)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from private_consensus.audits.result import VERDICTS
-from private_consensus.report.page import page, pages
+from private_consensus.report.page import pages
 from private_consensus.report.views import audits, privacy
 
 from .conftest import privacy_row
@@ -32,10 +32,10 @@ def test_an_upper_bound_without_proof_is_that_under_the_assumption(conditional, 
 def test_the_front_page_lists_the_variant_and_the_bounds_of_mechanisms_with_less_privacy(results):
     less = {"verdict": "violated", "epsilon_lower": 3.18}
     rows = [privacy_row("first", "literal", 0.318, 6.36, **less), results.privacy[0]]
-    front = page(replace(results, privacy=rows))
+    front = pages(replace(results, privacy=rows))["index.html"]
     table = front.partition("<tbody>")[2]
     assert table.count("<tr>") == 1 and "10 to 20" in table and "a reason" in table
-    assert "<tbody>" not in page(replace(results, privacy=rows[1:]))
+    assert "<tbody>" not in pages(replace(results, privacy=rows[1:]))["index.html"]
 
 
 def audit(algorithm, level, bound):

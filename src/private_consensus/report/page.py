@@ -1,5 +1,6 @@
 """Render the pages of the report as HTML."""
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -29,10 +30,10 @@ the variables of the template.
 """
 
 
-def page(results: Results) -> str:
-    """Render the front page: the answer, the papers, and mechanisms with too little privacy."""
+def front_page(results: Results) -> dict[str, Any]:
+    """Collect the answer, the papers, and the mechanisms with too little privacy."""
     less = [r for r in privacy.delivered(results) if r["verdict"] in privacy.LESS_THAN_CLAIMED]
-    content = {
+    return {
         "answer": answer.summary(results),
         "command": command("", results.scale),
         "commit": results.commit,
@@ -43,21 +44,20 @@ def page(results: Results) -> str:
         "papers": [_head(key, results) for key in results.papers],
         "surrogates": surrogates_in(fact["source"] for fact in results.facts.values()),
     }
-    return _rendered("index", results, "index.html", **content)
 
 
 def pages(results: Results) -> dict[str, str]:
-    """Render the other pages, one per paper and topic, by file name."""
-    texts = {
-        f"papers/{key}.html": _rendered(
-            "paper_page", results, f"papers/{key}.html", paper=paper_view(key, results)
-        )
-        for key in results.papers
-    }
+    """Render all pages by file name: the front page, and one per paper and topic."""
+    contents: dict[str, tuple[str, Mapping[str, Any]]]
+    contents = {"index.html": ("index", front_page(results))}
+    for key in results.papers:
+        contents[f"papers/{key}.html"] = "paper_page", {"paper": paper_view(key, results)}
     for topic, (_, view) in TOPICS.items():
-        content = view.page(results)
-        texts[f"{topic}.html"] = _rendered(f"{topic}_page", results, f"{topic}.html", **content)
-    return texts
+        contents[f"{topic}.html"] = f"{topic}_page", view.page(results)
+    return {
+        name: _rendered(template, results, name, **content)
+        for name, (template, content) in contents.items()
+    }
 
 
 def _rendered(template: str, results: Results, name: str, **content: object) -> str:

@@ -17,10 +17,10 @@ from private_consensus.common.provenance import (
 from private_consensus.common.spreadsheets import csv
 from private_consensus.reproduction.results.files import CHECKSUMS, rows_of
 
-from .page import page, pages
+from .page import pages
 from .reading import Results
 from .views import scorecard
-from .views.figures import TABLE_LINKS
+from .views.figures import TABLE_LINKS, drawn
 
 DRAWINGS = ("repairs", "observers")
 """Names of the figures of audits, which belong to no paper."""
@@ -32,47 +32,31 @@ CSV_DIGITS = 6
 def write_site(results: Results, source: str | Path, folder: str | Path) -> None:
     """Write the report as a folder, from the folder of a scale."""
     source, folder = Path(source), Path(folder)
-    rendered = pages(results)
-    for name, text in _texts("assets").items():
-        write_text(folder / "assets" / name, text)
-    write_downloads(results, source, folder / "figures")
-    for name in results.tables:
-        for kind in TABLE_LINKS:
-            copy(source / "tables" / f"{name}.{kind}", folder / "tables" / f"{name}.{kind}")
-    settings = pl.DataFrame(results.privacy, infer_schema_length=None)
-    write_text(folder / "privacy.csv", csv(rounded(settings)))
-    front = {"index.html": page(results)}
-    for name, text in {**front, **rendered, **scorecard.files(scorecard.scored(results))}.items():
+    texts = pages(results) | scorecard.files(scorecard.scored(results))
+    texts |= {f"assets/{name}": text for name, text in _texts("assets").items()}
+    texts |= {"privacy.csv": _csv(pl.DataFrame(results.privacy, infer_schema_length=None))}
+    figures = [source / "figures" / f"{name}.{k}" for name in results.facts for k in drawn(results)]
+    tables = [source / "tables" / f"{name}.{k}" for name in results.tables for k in TABLE_LINKS]
+    numbers = [source / "data" / f"{name}.parquet" for name in results.facts]
+    audits = [source / "audit" / f"{name}.svg" for name in DRAWINGS if name in results.audit]
+    for path in (*numbers, *(path.with_suffix(".parquet") for path in audits)):
+        texts[f"figures/{path.stem}.csv"] = _csv(rows_of(path))
+    compared = [
+        results.comparison / f"comparison.{k}" for k in ("svg", "csv") if results.comparison
+    ]
+    for path in (*figures, *numbers, *audits, *compared):
+        copy(path, folder / "figures" / path.name)
+    for path in tables:
+        copy(path, folder / "tables" / path.name)
+    for name, text in texts.items():
         write_text(folder / name, text)
-    for name in {*DRAWINGS} & {*results.audit}:
-        copy(source / "audit" / f"{name}.svg", folder / "figures" / f"{name}.svg")
-        numbers = rows_of(source / "audit" / f"{name}.parquet")
-        write_text(folder / "figures" / f"{name}.csv", csv(rounded(numbers)))
-    if results.comparison:
-        for kind in ("svg", "csv"):
-            copy(
-                results.comparison / f"comparison.{kind}", folder / "figures" / f"comparison.{kind}"
-            )
     written = [file for file in folder.rglob("*") if file.is_file() and file.name != CHECKSUMS]
     write_json(folder / CHECKSUMS, checksums(written, folder))
 
 
-def write_downloads(results: Results, source: Path, folder: Path) -> None:
-    """Copy the files of figures, and write their numbers as CSV, for download.
-
-    The published reference has no PDF files.
-    """
-    for name in results.facts:
-        for kind in ("svg", "png") if results.is_reference else ("svg", "png", "pdf"):
-            copy(source / "figures" / f"{name}.{kind}", folder / f"{name}.{kind}")
-        numbers = source / "data" / f"{name}.parquet"
-        copy(numbers, folder / numbers.name)
-        write_text(folder / f"{name}.csv", csv(rounded(rows_of(numbers))))
-
-
-def rounded(numbers: pl.DataFrame) -> pl.DataFrame:
-    """Round the numbers of a table to :data:`CSV_DIGITS` significant digits."""
-    return numbers.with_columns(pl.col(pl.Float64).round_sig_figs(CSV_DIGITS))
+def _csv(numbers: pl.DataFrame) -> str:
+    """Format a table as CSV, with numbers of :data:`CSV_DIGITS` significant digits."""
+    return csv(numbers.with_columns(pl.col(pl.Float64).round_sig_figs(CSV_DIGITS)))
 
 
 @cache

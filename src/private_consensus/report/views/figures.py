@@ -6,14 +6,12 @@ from typing import Any
 import yaml
 
 from private_consensus.reproduction.results.freshness import command
-from private_consensus.reproduction.results.tables import formatted
+from private_consensus.reproduction.results.tables import formatted, sources_of
 
 from ..formats import heading, value_range
 from ..reading import Results, Row
 from .verdicts import of_figure
 
-LINKS = ("csv", "parquet", "svg", "png", "pdf")
-"""File formats of a figure: numbers and drawings. The published reference has no PDF."""
 SHARED = ("problem", "network", "budget", "horizon", "runs")
 """Keys of an experiment that describe the settings of all variants."""
 TABLE_LINKS = ("csv", "md")
@@ -28,11 +26,14 @@ def figure(name: str, paper: Row, results: Results) -> dict[str, Any]:
     used |= dict.fromkeys(curve["experiment"] for curve in curves)
     return {
         **_content(name, spec, used, paper, results),
-        "source": facts["source"],
-        "surrogate": "surrogate" in facts["source"],
-        "runs": value_range(facts["runs"]),
-        "links": LINKS[:-1] if results.is_reference else LINKS,
+        **_data(facts["source"], facts["runs"]),
+        "links": ("csv", "parquet", *drawn(results)),
     }
+
+
+def drawn(results: Results) -> tuple[str, ...]:
+    """Return the file formats of drawings; the published reference has no PDF."""
+    return ("svg", "png") if results.is_reference else ("svg", "png", "pdf")
 
 
 def table(name: str, paper: Row, results: Results) -> dict[str, Any]:
@@ -40,17 +41,18 @@ def table(name: str, paper: Row, results: Results) -> dict[str, Any]:
     spec, numbers = paper["tables"][name], results.tables[name]
     titles, rows = formatted(numbers, spec)
     used = dict.fromkeys(block["experiment"] for block in spec["blocks"])
-    source = "; ".join(numbers["source"].unique().sort())
     return {
         **_content(name, spec, used, paper, results),
         "added": False,
         "titles": [*titles[:3], *(f"{title}#" for title in titles[3:])],
         "rows": rows,
-        "source": source,
-        "surrogate": "surrogate" in source,
-        "runs": value_range(numbers["runs"]),
+        **_data(sources_of(numbers), numbers["runs"]),
         "links": TABLE_LINKS,
     }
+
+
+def _data(source: str, runs: Iterable[float]) -> dict[str, Any]:
+    return {"source": source, "surrogate": "surrogate" in source, "runs": value_range(runs)}
 
 
 def _content(

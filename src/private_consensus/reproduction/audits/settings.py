@@ -22,7 +22,7 @@ SCHEMA = {
     **dict.fromkeys(("verdict", "reason", "reached", "graph"), pl.String),
     **dict.fromkeys(("delta", "claimed", "declared", "bound", "confidence"), pl.Float64),
     **dict.fromkeys(("p_value", "adjusted"), pl.Float64),
-    **dict.fromkeys(("pairs", "agents", "iterations", "outputs"), pl.Int64),
+    **dict.fromkeys(("pairs", "agents", "iterations"), pl.Int64),
     "flagged": pl.Boolean,
 }  # fmt: skip
 """Columns of the table of audits. ``declared``: epsilon that the accountant computes for the
@@ -93,7 +93,7 @@ def audit_examples(examples: Iterable[Any], pairs: int) -> list[dict[str, Any]]:
 
 def _numbers(result: AuditResult) -> dict[str, Any]:
     reached = "; ".join(f"{name} {ratio:.3g}" for name, ratio in result.reached.items())
-    names = ("delta", "verdict", "reason", "graph", "pairs", "agents", "iterations", "outputs")
+    names = ("delta", "verdict", "reason", "graph", "pairs", "agents", "iterations")
     return {
         **{name: getattr(result, name) for name in names},
         "copy": "correct", "reached": reached, "flagged": result.finding,
@@ -108,19 +108,11 @@ def decided(rows: Sequence[Mapping[str, Any]], level: float) -> list[dict[str, A
     (Holm's p-value), ``verdict``, which is "violated" if the claim is contradicted, ``reason`` and
     ``flagged``.
     """
+    rows = [{**row} for row in rows]
     sampled = [row for row in rows if row.get("p_value") is not None]
-    adjusted = iter(holm([row["p_value"] for row in sampled], level)[0])
-    return [
-        {**row} if row.get("p_value") is None else _decided(row, float(next(adjusted)), level)
-        for row in rows
-    ]
-
-
-def _decided(row: Mapping[str, Any], adjusted: float, level: float) -> dict[str, Any]:
-    contradicted = adjusted <= level
-    text = f"outcomes refute epsilon {row['claimed']:.4g} (adjusted p {adjusted:.2g})"
-    return {
-        **row, "adjusted": adjusted, "flagged": contradicted,
-        "verdict": VIOLATED if contradicted else NOT_CONTRADICTED,
-        "reason": text if contradicted else "",
-    }  # fmt: skip
+    p_values = holm([row["p_value"] for row in sampled], level)[0].tolist()
+    for row, p in zip(sampled, p_values, strict=True):
+        text = f"outcomes refute epsilon {row['claimed']:.4g} (adjusted p {p:.2g})"
+        verdict, reason = (VIOLATED, text) if p <= level else (NOT_CONTRADICTED, "")
+        row |= {"adjusted": p, "flagged": p <= level, "verdict": verdict, "reason": reason}
+    return rows

@@ -22,7 +22,7 @@ from private_consensus.privacy.verdicts import (
     verdict_of,
 )
 
-from ..statements.table import Erratum, concerns
+from ..statements.table import Erratum
 
 NOT_AUDITED = "not audited"
 MEANING = {
@@ -75,18 +75,11 @@ def judged(
 
 def _judgement(row: Row, errata: Mapping[str, Erratum], audits: Sequence[Row]) -> dict[str, Any]:
     """Return verdict, audit and errata of one privacy row."""
-    numbers = [
-        number
-        for number, entry in errata.items()
-        if concerns(entry.affects, row["algorithm"], row["variant"])
-    ]
-    entries = [errata[number] for number in numbers]
+    names = {row["algorithm"], f"{row['algorithm']}.{row['variant']}"}
+    entries = {number: entry for number, entry in errata.items() if names & {*entry.affects}}
     outcome = _audit_outcome(row, audits)
-    stated = verdict_of(
-        row,
-        audit=outcome.verdict,
-        argument_broken=any(e.severity in {"breaks", "argument"} for e in entries),
-    )
+    is_broken = any(e.severity in {"breaks", "argument"} for e in entries.values())
+    stated = verdict_of(row, audit=outcome.verdict, argument_broken=is_broken)
     if stated == NO_CLAIM:
         outcome = AuditOutcome()
     refuted = outcome.verdict == DIFFERS or (
@@ -95,7 +88,7 @@ def _judgement(row: Row, errata: Mapping[str, Erratum], audits: Sequence[Row]) -
     return {
         "proven": row["proven"] and not refuted,
         "verdict": stated,
-        "errata": " ".join(numbers),
+        "errata": " ".join(entries),
         "epsilon_empirical": outcome.bound,
         "audit": outcome.description,
         "audit_verdict": outcome.verdict or NOT_AUDITED,
@@ -124,10 +117,9 @@ def _inherited(row: Row, audits: Sequence[Row]) -> AuditOutcome:
     for audit in audits:
         if audit["algorithm"] == row["algorithm"] and audit["verdict"] == DIFFERS:
             labels = (audit["experiment"], audit["variant"], audit["setting"])
-            setting = ", ".join(filter(None, labels))
-            return AuditOutcome(
-                DIFFERS, None, f"another setting: {setting}", f"{setting}: {audit['reason']}"
-            )
+            label = ", ".join(filter(None, labels))
+            description, findings = f"another setting: {label}", f"{label}: {audit['reason']}"
+            return AuditOutcome(DIFFERS, None, description, findings)
     return AuditOutcome()
 
 

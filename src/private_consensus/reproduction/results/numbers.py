@@ -46,16 +46,13 @@ def figure_numbers(
     """
     frames = []
     for panel in panels:
+        drawn = [graph_points(panel["network"], panel["seed"])] if panel["graph"] else []
         for curve in panel["curves"]:
             runs, privacy = cells[curve["experiment"], curve["method"]]
             points = curve_points(runs, privacy, curve, panel["x"], panel["statistic"])
             points = points.with_columns(guarantee=pl.lit(guarantee_of(privacy, curve)))
-            if panel.get("goals"):
-                points = cost_to_reach(points, panel["goals"])
-            frames.append(points.with_columns(panel=pl.lit(panel["title"])))
-        if panel["graph"]:
-            points = graph_points(panel["network"], panel["seed"])
-            frames.append(points.with_columns(panel=pl.lit(panel["title"])))
+            drawn.append(cost_to_reach(points, goals) if (goals := panel.get("goals")) else points)
+        frames += [points.with_columns(panel=pl.lit(panel["title"])) for points in drawn]
     numbers = pl.concat(frames, how="diagonal_relaxed").with_columns(source=pl.lit(source))
     axes = [column for column in numbers.columns if column not in KEY + POINT]
     return numbers.select(KEY + axes + POINT)
@@ -90,13 +87,13 @@ def curve_points(
     kind = "quartiles" if median else curve.get("interval", "standard error")
     low, high, interval = _interval(kind)
     value = pl.col("value")
-    diverged = {"diverged": (~value.is_finite()).sum()}
-    if values["value"].is_finite().all():
-        diverged = {}
-    elif not median:
-        low, high = (pl.when(value.is_finite().all()).then(end).otherwise(float("inf"))
-                     for end in (low, high))  # fmt: skip
     y = value.median() if median else value.mean()
+    diverged = {}
+    if not values["value"].is_finite().all():
+        diverged = {"diverged": (~value.is_finite()).sum()}
+        if not median:
+            is_finite = pl.when(value.is_finite().all())
+            low, high = (is_finite.then(end).otherwise(float("inf")) for end in (low, high))
     by = curve["by"]
     keys = dict.fromkeys([*axes, x])
     points = (
@@ -111,11 +108,15 @@ def curve_points(
             series=pl.format("{} = {}", pl.lit(curve.get("by_title") or by), pl.col(by))
             if by
             else pl.lit(curve["label"]),
-            interval=pl.when(pl.col("runs") > 1).then(pl.lit(interval)).otherwise(pl.lit("")),
+            interval=pl.lit(curve["band"])
+            if curve["low"]
+            else pl.when(pl.col("runs") > 1).then(pl.lit(interval)).otherwise(pl.lit("")),
         )
     )
-    if curve["low"]:
-        points = _with_band(points, runs, curve, [*axes, x])
+    for end in ("low", "high") if curve["low"] else ():
+        # The band between two measured quantities replaces the interval over runs.
+        means = _measured(runs, curve, curve[end]).group_by(*keys).agg(pl.col("value").mean())
+        points = points.drop(end).join(means.rename({"value": end}), on=list(keys))
     order = dict.fromkeys([*([by] if by in points.columns else []), "series", "x"])
     return points.sort(*order).drop([] if x in axes else [x])
 
@@ -194,15 +195,6 @@ def _measured(runs: pl.DataFrame, curve: Mapping[str, Any], measure: str) -> pl.
     return rows
 
 
-def _with_band(points: pl.DataFrame, runs: pl.DataFrame, curve, keys: list[str]) -> pl.DataFrame:
-    """Replace the interval of each point by a band between two measured quantities."""
-    keys = list(dict.fromkeys(keys))
-    for end in ("low", "high"):
-        means = _measured(runs, curve, curve[end]).group_by(*keys).agg(pl.col("value").mean())
-        points = points.drop(end).join(means.rename({"value": end}), on=keys)
-    return points.with_columns(interval=pl.lit(curve["band"]))
-
-
 def graph_points(network: Mapping[str, Any], seed: int) -> pl.DataFrame:
     """Place the agents of a network on a circle; return one row per node and per edge.
 
@@ -214,15 +206,12 @@ def graph_points(network: Mapping[str, Any], seed: int) -> pl.DataFrame:
     angle = 2.0 * np.pi * np.arange(built.n_agents) / built.n_agents
     x, y = np.sin(angle).round(12), np.cos(angle).round(12)
     edges = [
-        {"kind": "edge", "edge_from": int(i) + 1, "edge_to": int(j) + 1, "x": x[i], "y": y[i],
-         "x_end": x[j], "y_end": y[j]}
-        for i, j in zip(*np.nonzero(np.triu(built.of_run(0).adjacency)), strict=True)
-    ]  # fmt: skip
+        {"kind": "edge", "x": x[i], "y": y[i], "x_end": x[j], "y_end": y[j]}
+        for i, j in np.argwhere(np.triu(built.of_run(0).adjacency))
+    ]
     nodes = [{"kind": "node", "node": i + 1, "x": x[i], "y": y[i]} for i in range(built.n_agents)]
     fixed = {"algorithm": "", "variant": "", "style": "graph", "interpretation": "resolved",
              "series": "", "guarantee": "", "low": None, "high": None, "runs": 0,
              "interval": ""}  # fmt: skip
     points = pl.DataFrame([{**row, **fixed} for row in nodes + edges], infer_schema_length=None)
-    return points.cast(
-        {"edge_from": pl.Int64(), "edge_to": pl.Int64(), "low": pl.Float64(), "high": pl.Float64()}
-    )
+    return points.cast({"low": pl.Float64(), "high": pl.Float64()})

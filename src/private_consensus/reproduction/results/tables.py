@@ -37,9 +37,8 @@ def table_numbers(
 
 
 def _method_rows(table, block, method, cells) -> list[dict[str, Any]]:
-    runs = cells[block["experiment"], method["method"]]
-    runs = runs.filter(pl.col("variant") == method["variant"])
-    published = {row: (mean, std) for row, mean, std in method["published"]}
+    runs = cells[block["experiment"], method["method"]].filter(variant=method["variant"])
+    published = {row: numbers for row, *numbers in method["published"]}
     axis = table["row_axis"]
     return [
         {
@@ -49,37 +48,35 @@ def _method_rows(table, block, method, cells) -> list[dict[str, Any]]:
             "algorithm": method["method"],
             "variant": method["variant"],
             "interpretation": method["interpretation"],
-            **_compared(table, runs.filter(pl.col(axis) == level), published.get(level)),
+            **_compared(table, runs.filter(pl.col(axis) == level), *published.get(level, ())),
             "source": str(runs["source"][0]),
         }
         for level in runs[axis].unique().sort()
     ]
 
 
-def _compared(table, runs: pl.DataFrame, published: tuple[float, float] | None) -> dict[str, Any]:
+def _compared(
+    table: Mapping[str, Any], runs: pl.DataFrame, mean: float | None = None, std: float = 0.0
+) -> dict[str, Any]:
+    """Return the numbers of a cell next to the published mean and standard deviation."""
     values = _measured(runs, table["measure"])
-    count = len(values)
-    value = cast(float, values.mean())
-    std = cast(float, values.std()) if count > 1 else 0.0
-    se = std / math.sqrt(count)
-    extra = {
-        title: _measured(runs, measure).mean() for title, measure in table["extra_columns"].items()
-    }
-    mean, published_std, difference = None, None, None
-    if published is not None:
-        mean, published_std = published
-        combined = math.hypot(published_std / math.sqrt(table["published_runs"]), se)
-        difference = (value - mean) / combined if combined else math.nan
+    value, deviation = cast(float, values.mean()), cast(float, values.std() or 0.0)
+    se = deviation / math.sqrt(len(values))
+    combined = math.hypot(std / math.sqrt(table["published_runs"]), se)
     return {
         "published": mean,
-        "published_std": published_std,
+        "published_std": None if mean is None else std,
         "value": value,
-        "std": std,
+        "std": deviation,
         "se": se,
-        "runs": count,
-        "difference": difference,
-        **extra,
+        "runs": len(values),
+        "difference": None if mean is None else _quotient(value - mean, combined),
+        **{title: _measured(runs, m).mean() for title, m in table["extra_columns"].items()},
     }
+
+
+def _quotient(difference: float, error: float) -> float:
+    return difference / error if error else math.nan
 
 
 def _measured(runs: pl.DataFrame, measure: str) -> pl.Series:
@@ -116,5 +113,9 @@ def markdown(numbers: pl.DataFrame, table: Mapping[str, Any]) -> str:
     titles, rows = formatted(numbers, table)
     header, *cells = [[escaped(text) for text in row] for row in [titles, *rows]]
     body = markdown_table(header, cells)
-    sources = "; ".join(numbers["source"].unique().sort())
-    return f"# {table['title']}\n\n{body}\n{table['caption']}\n\nData: {sources}.\n"
+    return f"# {table['title']}\n\n{body}\n{table['caption']}\n\nData: {sources_of(numbers)}.\n"
+
+
+def sources_of(numbers: pl.DataFrame) -> str:
+    """Return the distinct data sources of a table, joined by semicolons."""
+    return "; ".join(numbers["source"].unique().sort())

@@ -29,15 +29,11 @@ MODULES = (
     admm, concentrated, consensus_innovation, functional, gradient_descent, local, sgd,
     zeroth_order,
 )  # fmt: skip
-
-
 COMPUTATIONS: dict[str, Callable[[], Parts]] = {
     f"{module.__name__.rpartition('.')[2]}.{name}": function
     for module in MODULES
     for name, function in vars(module).items()
-    if getattr(function, "__module__", "") == module.__name__
-    and getattr(function, "__annotations__", {}).get("return") == Parts
-    and not name.startswith("_")
+    if getattr(function, "__annotations__", {}).get("return") == Parts and name[0] != "_"
 }
 """Computations of statements by name, ``module.function``."""
 

@@ -7,7 +7,7 @@ for a lower bound. A part holds if its margin is at least 1, up to its slack.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal
@@ -96,11 +96,6 @@ def verdict_of(inequalities: Iterable[Part], proven: bool = True) -> str:
     return IN_PART if main and all(main) else NOT_HELD
 
 
-def smallest_margin(inequalities: Iterable[Part]) -> Part:
-    """Return the witness: the part with the smallest margin, remarks last."""
-    return min(inequalities, key=lambda tested: (tested.role == "remark", tested.margin))
-
-
 def grid(*axes: ArrayLike) -> np.ndarray:
     """Return all combinations of values; shape (axes, combinations)."""
     return np.array(list(product(*map(np.ravel, axes)))).T
@@ -113,10 +108,10 @@ def bound(quantity: str, stated: ArrayLike, measured: ArrayLike, slack: float = 
     ``measured`` is 0, the margin is infinite for a nonnegative ``stated`` and minus infinity for a
     negative one. The margin may be below 1 by ``slack``. ``quantity`` has a unit.
     """
-    stated, measured = np.broadcast_arrays(np.asarray(stated, float), measured)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(measured == 0, np.where(stated >= 0, np.inf, -np.inf), stated / measured)
-    return _at_worst(quantity, stated, measured, ratio, slack)
+    return _at_worst(
+        quantity, stated, measured, slack,
+        lambda s, m: np.where(m == 0, np.where(s >= 0, np.inf, -np.inf), s / m),
+    )  # fmt: skip
 
 
 def at_least(
@@ -126,10 +121,7 @@ def at_least(
 
     ``stated`` is above 0. The margin may be below 1 by ``slack``.
     """
-    stated, measured = np.broadcast_arrays(np.asarray(stated, float), measured)
-    with np.errstate(divide="ignore"):
-        ratio = np.asarray(measured / stated)
-    return _at_worst(quantity, stated, measured, ratio, slack)
+    return _at_worst(quantity, stated, measured, slack, lambda s, m: m / s)
 
 
 def equal(quantity: str, stated: ArrayLike, measured: ArrayLike, slack: float = ROUNDING) -> Part:
@@ -137,10 +129,10 @@ def equal(quantity: str, stated: ArrayLike, measured: ArrayLike, slack: float = 
 
     The relative difference may be ``slack``.
     """
-    stated, measured = np.broadcast_arrays(np.asarray(stated, float), measured)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(stated == measured, 1.0, np.minimum(stated / measured, measured / stated))
-    return _at_worst(quantity, stated, measured, ratio, slack)
+    return _at_worst(
+        quantity, stated, measured, slack,
+        lambda s, m: np.where(s == m, 1.0, np.minimum(s / m, m / s)),
+    )  # fmt: skip
 
 
 def falls_as(
@@ -153,47 +145,52 @@ def falls_as(
     """
     t, values = np.asarray(t, float), np.asarray(values, float)
     late = np.log(t) >= (np.log(t[0]) + np.log(t[-1])) / 2
-    slope = -float(np.polyfit(np.log(t[late]), np.log(values[late]), 1)[0])
+    slope = -_slope(np.log(t[late]), values[late])
     return Part(quantity, exponent, slope, slope / exponent, int(late.sum()), slack / exponent)
 
 
 def grows_as(
-    quantity: str, x: ArrayLike, values: ArrayLike, exponent: float, slack: float = SLOPE
-) -> Part:
+    quantity: str, x: ArrayLike, values: Sequence | np.ndarray, exponent: float,
+    slack: float = SLOPE,
+) -> Part:  # fmt: skip
     """Compare a growth rate :math:`O(x^a)` with the slope of ln value on ln x.
 
     The slope is fitted over all points. It must be at most the stated exponent a > 0, up to a
     difference of slopes of ``slack``.
     """
-    x = np.asarray(x, float)
-    slope = float(np.polyfit(np.log(x), np.log(values), 1)[0])
+    slope = _slope(np.log(x), values)
     margin = exponent / slope if slope > 0 else np.inf
-    return Part(quantity, exponent, slope, margin, len(x), slack / (exponent + slack))
+    return Part(quantity, exponent, slope, margin, len(values), slack / (exponent + slack))
 
 
-def geometric(quantity: str, k: ArrayLike, values: ArrayLike, slack: float = 0.1) -> Part:
+def geometric(quantity: str, k: np.ndarray, values: np.ndarray, slack: float = 0.1) -> Part:
     """Compare a linear rate: the slope of ln value on k is equal in both halves of the points.
 
     A linear rate has the first slope throughout, so that the slope of the first half is the stated
     quantity and the slope of the second half is measured. For a power of k, the second slope is
     smaller by the factor by which k grows. It may be smaller by the fraction ``slack``.
     """
-    k, logs = np.asarray(k, float), np.log(np.asarray(values, float))
     half = len(k) // 2
-    early, late = (
-        -np.polyfit(k[half_points], logs[half_points], 1)[0]
-        for half_points in (slice(half), slice(half, None))
-    )
-    margin = float(late / early) if early > 0 else -np.inf
-    return Part(quantity, float(early), float(late), margin, len(k), slack)
+    early, late = -_slope(k[:half], values[:half]), -_slope(k[half:], values[half:])
+    margin = late / early if early > 0 else -np.inf
+    return Part(quantity, early, late, margin, len(k), slack)
+
+
+def _slope(x: np.ndarray, values: ArrayLike) -> float:
+    """Return the slope of the logarithms of values on x."""
+    return float(np.polyfit(x, np.log(values), 1)[0])
 
 
 def _at_worst(
-    quantity: str, stated: np.ndarray, measured: np.ndarray, ratio: np.ndarray, slack: float
-) -> Part:
-    """Return the inequality at the point with the smallest ratio."""
-    stated, measured, ratio = (np.ravel(array) for array in (stated, measured, ratio))
-    ratio = np.where(np.isnan(ratio), -np.inf, ratio)
-    worst = int(np.argmin(ratio))
-    at_worst = (float(stated[worst]), float(measured[worst]), float(ratio[worst]))
-    return Part(quantity, *at_worst, points=len(ratio), slack=slack)
+    quantity: str, stated: ArrayLike, measured: ArrayLike, slack: float,
+    margin: Callable[[np.ndarray, np.ndarray], np.ndarray],
+) -> Part:  # fmt: skip
+    """Return the inequality at the point with the smallest margin."""
+    arrays = np.broadcast_arrays(np.asarray(stated, float), measured)
+    stated, measured = map(np.ravel, arrays)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        margins = margin(stated, measured)
+    margins = np.where(np.isnan(margins), -np.inf, margins)
+    worst = int(np.argmin(margins))
+    numbers = (float(values[worst]) for values in (stated, measured, margins))
+    return Part(quantity, *numbers, points=len(margins), slack=slack)

@@ -50,8 +50,8 @@ def definition_1() -> Parts:
     The output is uniform on 1,000 values, and on 1,000 other values for the neighbouring data set.
     """
     probabilities = np.full(1000, 1 / 1000)  # 0 on the neighbouring data set
-    inequality = bound("delta of the set of all values", probabilities.max(), probabilities.sum())
-    return (inequality.marked("main", "E4.15"),)
+    largest, total = probabilities.max(), probabilities.sum()
+    return (bound("delta of the set of all values", largest, total).marked(erratum="E4.15"),)
 
 
 def lemma_3() -> Parts:

@@ -13,7 +13,7 @@ from private_consensus.common.fields import Strict, validate
 
 from ..claims.words import UNTESTABLE
 from . import COMPUTATIONS, Part, compute, description_of
-from .base import smallest_margin, verdict_of
+from .base import verdict_of
 
 
 class Erratum(Strict):
@@ -64,8 +64,8 @@ class Statement(Strict):
         return self
 
 
-Statements = Mapping[str, Mapping[str, Statement]]
-"""Statements by paper and by number, such as ``Theorem 1``."""
+Statements = Mapping[tuple[str, str], Statement]
+"""Statements by paper and number, such as ``Theorem 1``."""
 
 
 def read_statements(raw: Mapping[str, Any]) -> Statements:
@@ -75,16 +75,14 @@ def read_statements(raw: Mapping[str, Any]) -> Statements:
     ``InvalidInput``.
     """
     statements = {
-        paper: {
-            number: validate(Statement, entry, prefix=f"statements.{paper}.{number}")
-            for number, entry in entries.items()
-        }
+        (paper, number): validate(Statement, entry, prefix=f"statements.{paper}.{number}")
         for paper, entries in raw.items()
+        for number, entry in entries.items()
     }
-    used = {entry.function for _, _, entry in _each(statements)} - {""}
+    used = {entry.function for entry in statements.values()} - {""}
     for name in sorted(used ^ COMPUTATIONS.keys()):
         raise InvalidInput("statements", name, "both an entry and a computation of this name")
-    repeated = {number for _, _, entry in _each(statements) for number in entry.same_slip_as}
+    repeated = {number for entry in statements.values() for number in entry.same_slip_as}
     for number in sorted(repeated - errata_of(statements).keys()):
         raise InvalidInput("statements: same_slip_as", number, "an erratum of another statement")
     return statements
@@ -92,23 +90,7 @@ def read_statements(raw: Mapping[str, Any]) -> Statements:
 
 def errata_of(statements: Statements) -> dict[str, Erratum]:
     """Return all errata by number."""
-    return {
-        number: erratum
-        for _, _, entry in _each(statements)
-        for number, erratum in entry.errata.items()
-    }
-
-
-def concerns(names: Iterable[str], algorithm: str, variant: str) -> bool:
-    """Return True if names include a variant, as ``algorithm`` or ``algorithm.variant``."""
-    return bool({algorithm, f"{algorithm}.{variant}"} & set(names))
-
-
-def _each(statements: Statements) -> Iterator[tuple[str, str, Statement]]:
-    """Yield paper, number and entry of each statement."""
-    for paper, entries in statements.items():
-        for number, entry in entries.items():
-            yield paper, number, entry
+    return {k: v for entry in statements.values() for k, v in entry.errata.items()}
 
 
 def computed(statements: Statements) -> pl.DataFrame:
@@ -118,7 +100,7 @@ def computed(statements: Statements) -> pl.DataFrame:
     inequality with the smallest margin, of the erratum if the row has one; ``parts`` has one line
     per inequality of the statement.
     """
-    rows = [row for labelled_entry in _each(statements) for row in _rows(*labelled_entry)]
+    rows = [row for key, entry in statements.items() for row in _rows(*key, entry)]
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
@@ -139,18 +121,18 @@ def _rows(paper: str, number: str, entry: Statement) -> Iterator[dict[str, Any]]
         "parts": "\n".join(map(str, inequalities)),
         "description": description_of(entry.function) if entry.function else "",
     }
-    for erratum, slip in entry.errata.items() or [("", None)]:
-        texts = slip.model_dump() if slip else dict.fromkeys(Erratum.model_fields, "")
-        if slip:
-            texts |= {name: "; ".join(texts[name]) for name in ("repaired", "affects")}
-            texts |= {"location": slip.location or number, "slip": slip.slip or entry.statement}
-        yield row | {"erratum": erratum} | texts | _witness(inequalities, erratum)
+    if not entry.errata:
+        texts = dict.fromkeys(("erratum", *Erratum.model_fields), "")
+        yield row | texts | _witness(inequalities)
+    for erratum, slip in entry.errata.items():
+        texts = slip.model_dump() | {"erratum": erratum}
+        texts |= {name: "; ".join(texts[name]) for name in ("repaired", "affects")}
+        texts |= {"location": slip.location or number, "slip": slip.slip or entry.statement}
+        yield row | texts | _witness(p for p in inequalities if p.erratum == erratum)
 
 
-def _witness(inequalities: Iterable[Part], erratum: str) -> dict[str, Any]:
-    """Return the columns of the inequality with the smallest margin, of an erratum or of all."""
+def _witness(inequalities: Iterable[Part]) -> dict[str, Any]:
+    """Return the columns of the inequality with the smallest margin; remarks are last."""
+    by_margin = sorted(inequalities, key=lambda part: (part.role == "remark", part.margin))
     names = ("quantity", "stated", "measured", "margin", "points")
-    compared = [tested for tested in inequalities if not erratum or tested.erratum == erratum]
-    if not compared:
-        return dict.fromkeys(names)
-    return {name: getattr(smallest_margin(compared), name) for name in names}
+    return {name: getattr(by_margin[0], name) if by_margin else None for name in names}

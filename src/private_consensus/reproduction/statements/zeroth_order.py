@@ -265,9 +265,8 @@ REACHED = 0.01
 
 def _neighbourhoods() -> np.ndarray:
     """Return the adjacency matrix of a ring of five with a chord and with self-loops."""
-    adjacency = np.eye(AGENTS)
-    for i, j in ((0, 1), (1, 2), (2, 3), (3, 4), (4, 0), (0, 2)):
-        adjacency[i, j] = adjacency[j, i] = 1
+    adjacency = np.eye(AGENTS) + adjacency_of("ring", AGENTS)
+    adjacency[0, 2] = adjacency[2, 0] = 1
     return adjacency
 
 
