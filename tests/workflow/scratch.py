@@ -182,10 +182,10 @@ def output_of(done: subprocess.CompletedProcess) -> str:
 def planned(folder: Path, *targets: str) -> dict[str, int]:
     """Return the number of jobs per rule that a dry run announces, without target rules."""
     targets = targets or (FIGURE, OTHER)
-    return _announced(make(folder, *targets, "--dry-run"), targets)
+    return announced(make(folder, *targets, "--dry-run"), targets)
 
 
-def _announced(done: subprocess.CompletedProcess, targets: tuple[str, ...]) -> dict[str, int]:
+def announced(done: subprocess.CompletedProcess, targets: tuple[str, ...]) -> dict[str, int]:
     assert done.returncode == 0, output_of(done)
     table = re.search(r"job +count\n-+ +-+\n(.*?)\ntotal", output_of(done), re.S)
     rows = (row.split() for row in table[1].splitlines()) if table else ()
@@ -228,7 +228,7 @@ class Warm:
     def planned(self, folder: Path, *targets: str) -> dict[str, int]:
         """Return the number of planned jobs per rule, computed in the prepared process."""
         targets = targets or (FIGURE, OTHER)
-        return _announced(self.make(folder, *targets, "--dry-run"), targets)
+        return announced(self.make(folder, *targets, "--dry-run"), targets)
 
 
 def _answering(home: Path, variables: dict, connection: Connection) -> None:

@@ -1,6 +1,7 @@
 """Test the pages docs/how-to/add_*.md and check_an_algorithm.md by following their steps."""
 
 import json
+import os
 import re
 import shlex
 import sys
@@ -12,7 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 import yaml
-from scratch import COMMAND, ROOT, SNAKEMAKE, Warm, call, copy_to, output_of
+from scratch import COMMAND, ROOT, SNAKEMAKE, Warm, announced, call, copy_to, output_of
 
 import conformance
 import private_consensus as pc
@@ -196,3 +197,22 @@ def test_the_documented_steps_add_a_data_set(folder, warm):
     with np.load(folder / "results/paper/prepared/coins-onehot.npz", allow_pickle=False) as arrays:
         assert arrays["labels"].tolist() == [1, 1, -1, 1, -1, -1]
         assert np.linalg.norm(arrays["features"], axis=1).max() <= 1 + 1e-12
+
+
+def test_a_changed_file_of_the_mirror_is_read_again(folder, warm):
+    """Replace a file by another one with an older modification time."""
+    target = [*SNAKEMAKE, "--quiet", "host", "reason", *shlex.split(CARD)]
+
+    def planned():
+        return announced(warm.call(folder, [*target, "--dry-run"]), ())
+
+    assert warm.call(folder, target).returncode == 0
+    assert planned() == {}
+    file = folder / "mirror/coins/coins.csv"
+    an_hour_ago = file.stat().st_mtime - 3600
+    file.write_text(file.read_text() + "24,Spain,1\n")
+    os.utime(file, (an_hour_ago, an_hour_ago))
+    assert planned() == {"acquire": 1, "prepare": 1}
+    assert warm.call(folder, target).returncode == 0
+    card = json.loads((folder / "results/paper/cards/coins-onehot.json").read_text())
+    assert (card["rows"], planned()) == (7, {})

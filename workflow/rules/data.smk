@@ -27,6 +27,8 @@ rule acquire:
         "../envs/jobs.yml"
     params:
         acquisition=CONFIG.data.to_dict(),
+        # A parameter and not an input: an older version of a file may replace it, with its older time.
+        mirror=lambda w: CONFIG.data.mirror_checksums(w.dataset),
         seed=CONFIG.seed,
         sources=lambda w: fingerprint(w.dataset),
         code=lambda w: code_of_data("acquire.py", w.dataset),

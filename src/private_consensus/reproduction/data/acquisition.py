@@ -13,7 +13,7 @@ from pydantic import Field
 
 from private_consensus.common.errors import InvalidInput, require
 from private_consensus.common.fields import Number, Strict, Whole
-from private_consensus.common.provenance import settings_hash
+from private_consensus.common.provenance import checksums, settings_hash
 from private_consensus.common.readable import DAMAGE_ERRORS
 from private_consensus.common.secrets import ipums_key
 
@@ -64,6 +64,14 @@ class Acquisition(Strict):
             return None
         require(Path(location).is_dir(), "data.mirror", location, "an existing folder")
         return Path(location)
+
+    def mirror_checksums(self, dataset: str) -> dict[str, str]:
+        """Return the SHA-256 checksums of the files of a data set in the mirror, by path."""
+        mirror = None if self.source == "surrogate" else self.mirror_folder()
+        if mirror is None:
+            return {}
+        folder = mirror / entry(dataset).mirror.folder
+        return checksums(filter(Path.is_file, folder.rglob("*")), folder)
 
     def check(self) -> None:
         """Raise :class:`InvalidInput` if the mirror is missing, the cache folder cannot be created,
