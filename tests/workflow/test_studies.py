@@ -109,7 +109,7 @@ figures:
 
 
 @pytest.mark.workflow
-def test_an_incorrect_privacy_account_is_detected_and_shown_in_the_summary(study):
+def test_an_incorrect_privacy_account_is_detected_and_shown_in_the_summary(study, capsys):
     """Run init, audit and reproduce as a user does."""
     source = Path(__file__).with_name("wrong_momentum.py").read_text()
     (study / f"src/{NAME}/algorithm.py").write_text(source)
@@ -127,8 +127,11 @@ def test_an_incorrect_privacy_account_is_detected_and_shown_in_the_summary(study
     assert fault.search(re.sub(r"[\s│]+", " ", done.stdout))
     assert "understated: " in done.stdout
 
-    assert cli.main(["reproduce", str(study), "--scale", "paper", "--cores", "2"]) == 0
-    page = (study / "results/paper/summary.md").read_text()
+    summary = study / "results/paper/summary.md"
+    capsys.readouterr()
+    assert cli.main(["reproduce", str(study), "--scale", "paper", "--cores", "2"]) == 1
+    assert len(re.findall(r"^.* understated: .*$", capsys.readouterr().out, re.M)) == 2
+    page = summary.read_text()
     sections = dict(section.split("\n\n", 1) for section in page.split("## ") if section)
     # A replay proves a lower bound above the claim.
     expected = (("Privacy", 4, "violated"), ("Audits", 2, "understated"))
@@ -138,6 +141,11 @@ def test_an_incorrect_privacy_account_is_detected_and_shown_in_the_summary(study
         for line in lines:
             assert f"| {verdict} |" in line and fault.search(line)
             assert "holds" not in line and "not contradicted" not in line
+
+    # A failed run leaves no summary of an earlier run.
+    paper.write_text(paper.read_text().replace("horizon: 3", "horizon: none"))
+    assert cli.main(["reproduce", str(study), "--cores", "2"]) == 2
+    assert not summary.exists()
 
 
 def plain(line: str) -> str:

@@ -15,13 +15,13 @@ rule study:
         statements=STATEMENTS.as_posix(),
     output:
         summary=f"results/{SCALE}/summary.md",
+        findings=f"results/{SCALE}/findings.json",
     log:
         f"results/{SCALE}/logs/study.log",
     localrule: True
     conda:
         "../envs/jobs.yml"
     params:
-        level=PLAN.audits.level,
         code=lambda w: code_of("summarise.py"),
     message:
         f"The study: results/{SCALE}/summary.md"

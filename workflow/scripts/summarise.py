@@ -2,9 +2,9 @@
 
 from private_consensus.common import yamls
 from private_consensus.common.job_logging import job_logging
-from private_consensus.common.provenance import write_text
+from private_consensus.common.provenance import write_json, write_text
 from private_consensus.reproduction.statements.table import errata_of, read_statements
-from private_consensus.reproduction.studies.summary import summary
+from private_consensus.reproduction.studies.summary import findings, summary
 
 with job_logging(snakemake.log[0], {}):
     files = {
@@ -12,5 +12,5 @@ with job_logging(snakemake.log[0], {}):
         for kind in ("figures", "tables", "claims", "privacy", "audits")
     }
     errata = errata_of(read_statements(yamls.read(snakemake.input.statements)))
-    page = summary(**files, errata=errata, level=snakemake.params.level)
-    write_text(snakemake.output.summary, page)
+    write_text(snakemake.output.summary, summary(**files, errata=errata))
+    write_json(snakemake.output.findings, findings(files["audits"]))

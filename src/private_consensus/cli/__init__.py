@@ -20,8 +20,8 @@ OPTIONAL = frozenset(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command of ``private-consensus`` and return its exit code.
 
-    The code is 0 without errors and 2 for invalid input. It is 1 if ``compare`` finds changed
-    numbers, ``audit`` evidence against a claim, or ``check`` errors.
+    The code is 0 without errors and 2 for errors. It is 1 if ``compare`` finds changed numbers,
+    ``audit`` or ``reproduce`` evidence against a claim, or ``check`` errors.
     """
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.encoding.lower() != "utf-8":
         sys.stdout.reconfigure(errors="backslashreplace")

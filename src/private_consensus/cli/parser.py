@@ -80,7 +80,7 @@ def build_parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     option("--scale", help="scale of the settings (default: that of the configuration)")
 
-    text = "compute figures, claims and audits of a study"
+    text = "compute figures, claims and audits of a study; exit code 1 if an audit has a finding"
     option = add("reproduce", "studies.reproduce", text, "mystudy --scale smoke")
     option("study", metavar="STUDY", nargs="?", default=".", help="folder of the study")
     option("--scale", help="smoke for a small run (default: that of the configuration)")

@@ -3,9 +3,9 @@
 import json
 import os
 from argparse import Namespace
-from pathlib import Path
 
 from ..common.errors import InvalidInput
+from ..common.readable import read_json
 from ..common.secrets import redacted
 from ..reproduction.studies import reproduction
 from .output import show
@@ -41,13 +41,14 @@ def check(options: Namespace) -> int:
 
 
 def reproduce(options: Namespace) -> int:
-    """Compute a study, and print the last lines of its summary; return the code of Snakemake."""
-    code = reproduction.reproduce(options.study, options.scale, options.cores)
+    """Compute a study, and print findings of its audits; return 1 for findings, 2 for errors."""
+    results = reproduction.reproduce(options.study, options.scale, options.cores)
+    if results is None:
+        return 2
     from ..report.reading import closing_lines  # with packages of an extra
 
-    summaries = Path(options.study, "results").glob("*/summary.md")
-    newest = None if code else max(summaries, key=os.path.getmtime, default=None)
-    if newest:
-        provenances = newest.parent.glob("raw/*.provenance.json")
-        show(f"Results: {newest}", *closing_lines(newest.parent, provenances))
-    return code
+    summary, findings = results / reproduction.SUMMARY, results / reproduction.FINDINGS
+    lines = read_json(findings) if findings.is_file() else []
+    listed = [f"Results: {os.path.relpath(summary)}"] if summary.is_file() else []
+    show(*listed, *closing_lines(results, results.glob("raw/*.provenance.json")), *lines)
+    return 1 if lines else 0

@@ -12,14 +12,20 @@ from private_consensus.common.errors import InvalidInput, arguments, require
 from private_consensus.common.provenance import write_text
 from private_consensus.core.algorithms import GROUP
 
+from ..configuration.schema import read_yaml
 from .places import HOME
 
 METADATA_FOLDER = Path(".snakemake", "private-consensus")
 """Folder with metadata of the package of a study that is not installed."""
+SCALES = ("paper", "smoke")
+SUMMARY, FINDINGS = "summary.md", "findings.json"
+"""Files of a study: its page, and one line per audit that contradicts a privacy claim."""
 
 
-def reproduce(study: str | Path, scale: str | None, cores: int) -> int:
+def reproduce(study: str | Path, scale: str | None, cores: int) -> Path | None:
     """Compute all results of a study with the workflow of this package.
+
+    Summary and findings of an earlier run are deleted, so that they are those of this run.
 
     Parameters
     ----------
@@ -30,13 +36,13 @@ def reproduce(study: str | Path, scale: str | None, cores: int) -> int:
 
     Returns
     -------
-    int
-        Exit code of Snakemake.
+    Path or None
+        Folder of the results; None if a job failed.
 
     Raises
     ------
     InvalidInput
-        If the folder contains no study.
+        If the folder contains no study, or its configuration no valid scale.
     ModuleNotFoundError
         If Snakemake is not installed.
     """
@@ -46,10 +52,14 @@ def reproduce(study: str | Path, scale: str | None, cores: int) -> int:
     require(cores >= 1, "--cores", cores, "a number >= 1")
     if find_spec("snakemake") is None:
         raise ModuleNotFoundError("No module named 'snakemake'", name="snakemake")
+    stated = scale or read_yaml(folder / "config" / "config.yaml").get("scale")
+    results = folder / "results" / arguments.choice("scale", stated, SCALES)
+    for name in (SUMMARY, FINDINGS):
+        (results / name).unlink(missing_ok=True)
     process = subprocess.run(
         command(folder, scale, cores), cwd=folder, env=environment(folder), check=False
     )
-    return process.returncode
+    return None if process.returncode else results
 
 
 def command(folder: Path, scale: str | None, cores: int) -> list[str]:

@@ -9,7 +9,6 @@ import polars as pl
 from private_consensus.common.spreadsheets import markdown, markdown_table
 from private_consensus.privacy.verdicts import DIFFERS
 
-from ..audits.settings import decided
 from ..audits.table import judged
 from ..claims import adjusted
 from ..claims.statements import RATIO_TESTS
@@ -26,14 +25,14 @@ AUDITS = ("experiment", "algorithm", "variant", "setting", "level", "claimed", "
 
 def summary(
     figures: Iterable[str], tables: Iterable[str], claims: Iterable[str], privacy: Iterable[str],
-    audits: Iterable[str], *, errata: Mapping[str, Erratum], level: float,
+    audits: Iterable[str], *, errata: Mapping[str, Erratum],
 ) -> str:  # fmt: skip
     """Return the page with files of figures and tables, and rows of claims, privacy and audits.
 
     The files of one figure share one line. The verdict of a privacy row combines accountant, lower
     bound and audits, as in the privacy table of the report.
     """
-    audited = decided(read_all(audits).to_dicts(), level)
+    audited = read_all(audits).to_dicts()
     settings = judged(read_all(privacy), errata, audited).to_dicts()
     sections = [
         ("Figures and tables", _names([*figures, *tables]) + _differing(settings)),
@@ -42,6 +41,16 @@ def summary(
         ("Audits", _table(audited, AUDITS)),
     ]
     return "\n".join(f"## {title}\n\n{text}" for title, text in sections if text)
+
+
+def findings(audits: Iterable[str]) -> list[str]:
+    """Return one line per audit that contradicts a privacy claim."""
+    return [
+        f"{row['experiment']}, {row['algorithm']}.{row['variant']}, {row['setting']}: "
+        f"{row['verdict']}: {row['reason']}"
+        for row in read_all(audits).to_dicts()
+        if row["flagged"]
+    ]
 
 
 def _ratios(claims: pl.DataFrame) -> pl.DataFrame:
