@@ -13,14 +13,14 @@ import polars as pl
 import pytest
 
 from private_consensus.common import yamls
-from private_consensus.common.errors import InvalidInput
+from private_consensus.common.errors import InvalidInput, Refused
 from private_consensus.core import algorithms, networks, problems
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget
 from private_consensus.reproduction.configuration import plan as planning
 from private_consensus.reproduction.configuration import schema
 from private_consensus.reproduction.configuration.checks import wrong_settings
-from private_consensus.reproduction.configuration.schema import ConfigurationError, read_yaml
+from private_consensus.reproduction.configuration.schema import read_yaml
 from private_consensus.reproduction.results import files as results
 from private_consensus.reproduction.results.cells import run_cell
 from private_consensus.reproduction.results.numbers import (
@@ -62,16 +62,16 @@ def changed(path: str, value) -> dict:
     [
         ("seeds", 3, "seeds: unknown key"),
         ("seed", -1, "seed: .*found -1"),
-        ("data.surrogate_rows", 10**12, "data.surrogate_rows: .*10000000.*found 1000000000000"),
+        ("data.surrogate_rows", 10**12, "data.surrogate_rows: found 1000000000000, .*10000000"),
         ("papers", ["nobody"], "papers: found 'nobody', expected one of .*showkatbakhsh"),
-        ("papers", ["xiao", "xiao"], "papers: expected each value once"),
-        ("scale", "smokey", "scale: .*'paper' or 'smoke'.*found 'smokey'"),
-        ("seed", True, "seed: .*integer.*found True"),
+        ("papers", ["xiao", "xiao"], "papers: .*expected each value once"),
+        ("scale", "smokey", "scale: found 'smokey', .*did you mean smoke"),
+        ("seed", True, "seed: found True, expected a whole number"),
         ("data.connection_timeout_s", math.nan, "data.connection_timeout_s: .*found nan"),
     ],
 )
 def test_the_error_of_an_invalid_configuration_names_key_and_value(path, value, message):
-    with pytest.raises(ConfigurationError, match=message):
+    with pytest.raises(Refused, match=message):
         planning.load(changed(path, value), CONFIG)
 
 
@@ -95,13 +95,13 @@ def loaded(monkeypatch):
 def spoilt(loaded):
     """Return a function that sets one value of a paper and returns the configuration error."""
 
-    def spoil(path: str, value) -> ConfigurationError:
+    def spoil(path: str, value) -> Refused:
         target = paper = content()
         *parents, last = path.split("/")
         for parent in parents:
             target = target[int(parent)] if parent.isdigit() else target.setdefault(parent, {})
         target[int(last) if last.isdigit() else last] = value
-        with pytest.raises(ConfigurationError) as caught:
+        with pytest.raises(Refused) as caught:
             loaded(paper)
         return caught.value
 
@@ -133,6 +133,10 @@ INCOMPLETE = {"kind": "slope", "method": "gradient_descent.whole", "measure": "r
         (f"{REPAIRED}/set", {"network.name": "rign"}, "name: found 'rign', expected one of"),
         (f"{REPAIRED}/set", {"network": 0.5}, "network: found 0.5, expected a mapping"),
         (f"{REPAIRED}/set", {"horizon": 10**9}, "horizon: found 1000000000, expected .* <= 1"),
+        (f"{FIG1}/budget/delta", 0, "delta: found 0, expected a number above 0, since the noise"),
+        (f"{FIG1}/iterations", [10**6], "iterations: found 1000000, expected .* up to the horizon"),
+        (f"{FIGURE}/where", {"t": 999}, "where.t: found 999, expected one of"),
+        (f"{FIGURE}/where", {"t": [998, 999]}, "where.t: found .*, expected a range with a rec"),
     ],
 )
 def test_invalid_settings_are_refused_when_the_plan_is_loaded(spoilt, path, value, message):
@@ -144,8 +148,8 @@ def test_invalid_settings_are_refused_when_the_plan_is_loaded(spoilt, path, valu
     ("path", "value", "message"),
     [
         (f"{FIG1}/budget/epsilon", 0, "showkatbakhsh_fig1.budget.epsilon: .*found 0"),
-        (f"{FIG1}/problem/name", "chess", "problem.name: expected one of .*mean_estimation"),
-        (f"{FIG1}/problem/prepared", "nothing", "problem.prepared: expected one of adult"),
+        (f"{FIG1}/problem/name", "chess", "problem.name: found 'chess', .*mean_estimation"),
+        (f"{FIG1}/problem/prepared", "nothing", "prepared: found 'nothing', expected one of adult"),
         (f"{FIG1}/algorithms", {"magic": {}}, "expected one of .*gradient_descent"),
         (f"{FIG1}/axes/horizon/set", "weather.today", "found 'weather.today', expected one of"),
         (f"{FIG1}/smoke/axes", {"gamma": [1]}, "axes: found 'gamma', expected one of"),
@@ -153,9 +157,9 @@ def test_invalid_settings_are_refused_when_the_plan_is_loaded(spoilt, path, valu
         (f"{FIGURE}/curves/0/method", "gradient_descent.no", "found 'gradient_descent.no', expec"),
         ("claims/showkatbakhsh_c01/figure", "no", "c01.figure: found 'no', expected one of"),
         ("claims/showkatbakhsh_c01/tests/0/kind", "guess", "c01.tests.0.kind: .*guess"),
-        ("claims/showkatbakhsh_c03/test", INCOMPLETE, "c03.test.x: missing, as a test of"),
-        ("claims/showkatbakhsh_c03/test/kind", "below", "c03.test.against: missing, as a test of"),
-        ("claims/showkatbakhsh_c03/test/kind", "largest", "c03.test.best_at: missing, as a test"),
+        ("claims/showkatbakhsh_c03/test", INCOMPLETE, "c03.test.x: missing, expected a value"),
+        ("claims/showkatbakhsh_c03/test/kind", "below", "c03.test.against: missing, expected"),
+        ("claims/showkatbakhsh_c03/test/kind", "largest", "c03.test.best_at: missing, expected"),
     ],
 )
 def test_the_error_of_an_invalid_paper_file_names_key_and_value(spoilt, path, value, message):
@@ -163,20 +167,54 @@ def test_the_error_of_an_invalid_paper_file_names_key_and_value(spoilt, path, va
     assert any(re.search(message, line) for line in error.lines), error.lines
 
 
-def test_an_error_in_a_shared_entry_names_its_anchor_once(monkeypatch):
+@pytest.mark.parametrize(
+    ("old", "new", "mistake"),
+    [
+        ("decay: 1.0", "tuned: 1.0", "inverse_t.tuned: found 1.0"),
+        ("dim: 5", "dimm: 5", "problem: found 'dimm', .*did you mean dim"),
+        ("  showkatbakhsh_fig1:\n    <<", "  fig1:\n    <<", "found 'showkatbakhsh_fig1'"),
+        ("{name: mean_estimation, ", "{name: mean, ", "name: found 'mean', .*mean_estimation"),
+    ],
+)
+def test_a_mistake_with_many_consequences_has_one_line(monkeypatch, old, new, mistake):
     text = (CONFIG / "papers" / "showkatbakhsh.yaml").read_text()
-    # Two experiments run the variant, and all use the problem.
-    for old, new in [("decay: 1.0", "tuned: 1.0"), ("dim: 5", "name: chess, dim: 5")]:
-        assert old in text
-        text = text.replace(old, new)
-    text = text.replace("name: mean_estimation, ", "")
-    monkeypatch.setattr(schema, "read_yaml", lambda path: yamls.parse(text, path.name))
-    with pytest.raises(ConfigurationError) as caught:
+    assert old in text
+    changed_text = text.replace(old, new)
+    monkeypatch.setattr(schema, "read_yaml", lambda path: yamls.parse(changed_text, path.name))
+    with pytest.raises(Refused) as caught:
         planning.load(ONE, CONFIG)
-    first, second = sorted(caught.value.lines)
-    file = os.path.relpath(CONFIG / "papers" / "showkatbakhsh.yaml")
-    assert first.startswith(f"{file}: defaults.experiment.problem.name: expected one of")
-    assert second.startswith(f"{file}: variants.gradient_descent.inverse_t.tuned: ")
+    [line] = caught.value.lines
+    assert line.startswith(f"{os.path.relpath(CONFIG / 'papers' / 'showkatbakhsh.yaml')}: ")
+    assert re.search(rf"{mistake}.* \(first of \d+ places\)", line)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"experiment": "nobody_fig1"}, "experiment: found 'nobody_fig1', expected one of"),
+        ({"experiment": "xiao_fig1"}, None),  # of a paper that is not selected
+        ({"algorithm": "dvp"}, "method: found 'dvp.*', expected one of gradient_descent"),
+        ({"variant": "exat"}, "found 'gradient_descent.exat', .*did you mean"),
+        ({"where": {"epsilo": 1}}, "where: found 'epsilo', .*did you mean epsilon"),
+    ],
+)
+def test_unknown_names_in_the_file_of_audits_are_refused(monkeypatch, change, message):
+    audits = read_yaml(CONFIG / "audits.yaml")
+    entry = {"experiment": "showkatbakhsh_fig2", "algorithm": "gradient_descent", **change}
+    content = {**audits, "settings": [entry]}
+    monkeypatch.setattr(
+        planning, "read_yaml", lambda p: content if p.name == "audits.yaml" else read_yaml(p)
+    )
+    refusal = pytest.raises(Refused, match=message) if message else nullcontext()
+    with refusal:
+        planning.load(ONE, CONFIG)
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"), [("1e-5", True), ("1.5E3", True), ("one", False), ("e", False)]
+)
+def test_only_numbers_in_exponent_notation_have_a_hint_on_their_notation(value, hint):
+    assert ("write 1.0e-5" in str(InvalidInput("delta", value, "a number"))) == hint
 
 
 def test_a_cell_lists_every_setting_explicitly(plan):
@@ -319,6 +357,7 @@ def test_a_curve_is_proven_only_if_all_its_settings_are_proven(changes, guarante
 
 
 MEANS = {"name": "mean_estimation", "records": 10, "dim": 2, "box": 5.0}
+ADULT = {"name": "logistic_regression", "prepared": "adult-onehot104", "ridge": 0.1, "box": 5.0}
 
 
 @pytest.mark.parametrize(
@@ -327,6 +366,7 @@ MEANS = {"name": "mean_estimation", "records": 10, "dim": 2, "box": 5.0}
         ("gradient_descent", {**MEANS, "records": -5}, "records: found -5, expected a whole numbe"),
         ("gradient_descent", {**MEANS, "box": 0.0}, "box: found 0.0, expected a number > 0"),
         ("gradient_descent", {**MEANS, "box": "wide"}, "box: found 'wide', expected a number"),
+        ("gradient_descent", {**ADULT, "records": 40_000}, "records: found 40000, expected a whol"),
         ("d_zoa", MEANS, "name: found 'mean_estimation', expected a problem with gram"),
     ],
 )

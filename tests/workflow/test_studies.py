@@ -188,10 +188,10 @@ def test_check_lists_the_errors_of_a_configuration(tmp_path, capsys):
     assert cli.main(["check", str(copy)]) == 0
     assert capsys.readouterr().out.startswith("The configuration is valid (papers: 1, ")
     copy.write_text(text.replace("horizon:", "horzon:").replace("    runs:", "    rnus:"))
-    assert cli.main(["check", str(copy)]) == 1
-    lines = capsys.readouterr().out.splitlines()
+    assert cli.main(["check", str(copy)]) == 2
+    lines = capsys.readouterr().err.splitlines()
     assert len(lines) > 1 and any("horzon: unknown key" in line for line in lines)
-    assert cli.main(["check", str(tmp_path), "--scale", "no_scale"]) == 1
-    assert "(found 'no_scale')" in capsys.readouterr().out
-    assert cli.main(["check", str(tmp_path / "config")]) == 1
-    assert "expected a folder with config/config.yaml" in capsys.readouterr().out
+    assert cli.main(["check", str(tmp_path), "--scale", "no_scale"]) == 2
+    assert "found 'no_scale'" in capsys.readouterr().err
+    assert cli.main(["check", str(tmp_path / "config")]) == 2
+    assert "expected a folder with config/config.yaml" in capsys.readouterr().err

@@ -20,8 +20,8 @@ OPTIONAL = frozenset(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command of ``private-consensus`` and return its exit code.
 
-    The code is 0 without errors and 2 for errors. It is 1 if ``compare`` finds changed numbers,
-    ``audit`` or ``reproduce`` evidence against a claim, or ``check`` errors.
+    The code is 0 without errors and 2 for errors. It is 1 if ``compare`` finds changed numbers, or
+    ``audit`` or ``reproduce`` evidence against a claim.
     """
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.encoding.lower() != "utf-8":
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -42,7 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         lines = str(error).splitlines()
         if len(lines) > MAX_LINES:
             lines = [*lines[:MAX_LINES], f"and {len(lines) - MAX_LINES} more"]
-        print_error("; ".join(lines))
+        for line in lines:
+            print_error(line)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in OPTIONAL:
             raise

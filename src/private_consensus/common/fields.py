@@ -7,7 +7,7 @@ YAML distinguishes these types. Pydantic would by default convert ``true`` and `
 import itertools
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
@@ -23,18 +23,17 @@ from pydantic import (
 )
 from pydantic import Strict as NotConverted
 
-from .errors import Refused
+from .errors import InvalidInput, Refused, nearest, require
+from .grouping import grouped
 from .secrets import redacted
 
 M = TypeVar("M", bound=BaseModel)
 
 MEASURE = re.compile(r"[a-z]\w*(\.[a-z]\w*)?")
-TEXT_NUMBER = "YAML reads 1e-5 as a text: write 1.0e-5"
 
 
 def _not_nan(value: float) -> float:
-    if math.isnan(value):
-        raise ValueError("expected a number")
+    require(not math.isnan(value), "", value, "a number")
     return value
 
 
@@ -47,8 +46,8 @@ def split_measure(measure: Any) -> tuple[str, str]:
     """Split a measure into quantity and metric; the default metric is ``value``."""
     if isinstance(measure, tuple):
         return measure
-    if not isinstance(measure, str) or not MEASURE.fullmatch(measure):
-        raise ValueError("expected quantity.metric")
+    is_measure = isinstance(measure, str) and MEASURE.fullmatch(measure)
+    require(bool(is_measure), "", measure, "quantity.metric")
     quantity, _, metric = measure.partition(".")
     return quantity, metric or "value"
 
@@ -59,9 +58,8 @@ def measure_text(measure: tuple[str, str]) -> str:
 
 
 def present(value: Any) -> Any:
-    """Return a value; raise ``ValueError`` for a key without a value."""
-    if value is None:
-        raise ValueError("expected a value, or no such key")
+    """Return a value; refuse a key without a value."""
+    require(value is not None, "", value, "a value, or no such key")
     return value
 
 
@@ -91,35 +89,36 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
-class Open(BaseModel):
-    """Mapping of a named object; unknown keys are its parameters."""
-
-    model_config = ConfigDict(extra="allow", frozen=True, use_attribute_docstrings=True)
-
-
 class FileEntry(Strict):
     """Mapping of a file that refuses unknown keys and keys without a value."""
 
     _each_key_has_a_value = field_validator("*", mode="before")(present)
 
-    def override(self, changes: Self) -> Self:
-        """Return the entry with the keys that another entry sets.
+    def set_keys(self) -> set[str]:
+        """Return the keys that the entry and its series set, and the axes that they select."""
+        series = getattr(self, "series", None)
+        nested_keys = series.set_keys() if series else set()
+        return {*self.model_fields_set, *getattr(self, "where", ()), *nested_keys}
 
-        The axes of ``where`` and ``grid`` and the keys of ``series`` are overridden one by one; a
-        null value removes an axis.
+    def inherit(self, base: BaseModel, keys: Collection[str] | None = None) -> Self:
+        """Return the entry with those of some keys of another entry that it does not set.
+
+        The axes of ``where`` and ``grid`` and the keys of ``series`` are inherited one by one. A
+        key or an axis that the entry sets replaces its values in the grid.
         """
-        values = {}
-        for name in changes.model_fields_set:
-            old, new = getattr(self, name), getattr(changes, name)
-            if name in ("where", "grid"):
-                new = {key: value for key, value in {**old, **new}.items() if value is not None}
-            values[name] = old.override(new) if name == "series" else new
-        return self.model_copy(update=values)
+        inherited = base.model_fields_set if keys is None else base.model_fields_set & set(keys)
 
-    def inherit(self, container: BaseModel, keys: Collection[str]) -> Self:
-        """Return the entry with those of some keys that its container sets and it does not."""
-        inherited = container.model_fields_set & set(keys) - self.model_fields_set
-        return self.model_copy(update={key: getattr(container, key) for key in inherited})
+        def value_of(name: str) -> Any:
+            old, value = getattr(base, name), getattr(self, name)
+            if name == "grid":
+                return {k: v for k, v in old.items() if k not in self.set_keys()} | value
+            if name not in self.model_fields_set:
+                return old
+            if name == "where":
+                return old | value
+            return value.inherit(old) if name == "series" else value
+
+        return self.model_copy(update={name: value_of(name) for name in inherited})
 
 
 class Product(FileEntry):
@@ -129,23 +128,10 @@ class Product(FileEntry):
     """Lists of values, by key of the entry or by axis. There is one entry per combination of
     values, and the first key varies slowest."""
 
-    def set_keys(self) -> set[str]:
-        """Return the keys that the entry sets, and the axes that it selects."""
-        return {*self.model_fields_set, *getattr(self, "where", ())}
-
     @classmethod
     def keys(cls) -> set[str]:
         """Return the keys that an entry may have."""
         return set(cls.model_fields)
-
-    def override(self, changes: Self) -> Self:
-        """Return the entry with the keys that another entry sets.
-
-        A key or an axis that is set replaces its values in the grid.
-        """
-        replaced = changes.set_keys()
-        grid = {key: values for key, values in self.grid.items() if key not in replaced}
-        return super(Product, self.model_copy(update={"grid": grid})).override(changes)
 
     def product(self, key_path: str) -> list[Self]:
         """Return one entry per combination of the values in the grid, without a grid.
@@ -154,77 +140,93 @@ class Product(FileEntry):
         """
         combinations = itertools.product(*self.grid.values())
         points = [dict(zip(self.grid, values, strict=True)) for values in combinations]
-        return [self._at(point, key_path) for point in points]
+        return [self._at(point, key_path) for point in points] if self.grid else [self]
 
     def _at(self, point: dict[str, Any], key_path: str) -> Self:
-        if not point:
-            return self
-        keys = self.keys()
-        content = {key: value for key, value in point.items() if key in keys}
-        content["where"] = {axis: value for axis, value in point.items() if axis not in keys}
+        content = {key: value for key, value in point.items() if key in self.keys()}
+        content["where"] = {axis: value for axis, value in point.items() if axis not in content}
         for name in {"title", "label"} & self.model_fields_set:
             content[name] = formatted(getattr(self, name), point, f"{key_path}.{name}")
-        return self.override(validate(type(self), content, prefix=f"{key_path}.grid"))
+        return validate(type(self), content, f"{key_path}.grid.").inherit(self)
 
 
-def validate(model: type[M], content: Any, *, prefix: str = "") -> M:
-    """Build a model from a configuration, or raise ``Refused`` with one line per invalid key.
+def validate(model: type[M], content: Any, location: str = "") -> M:
+    """Build a model from a configuration, or raise ``Refused`` with one line per mistake.
 
-    Each error line starts with the key ``prefix``. An error in a mapping that several keys share by
-    an alias of YAML has one line, with the path of its anchor.
+    Each line starts with the text ``location``, such as the name of the file.
     """
     try:
         return model.model_validate(content)
     except ValidationError as error:
-        paths = dict(_first_paths(content, (), set()))
-        errors = [{**e, "loc": _path_of(e, content, paths)} for e in error.errors()]
-    # Of a value with several allowed types, the errors within the value are the precise ones.
-    outer = {e["loc"][:end] for e in errors for end in range(len(e["loc"]))}
-    lines = [error_line(prefix, e) for e in errors if e["loc"] not in outer]
-    raise Refused(list(dict.fromkeys(lines)))
+        errors = grouped(error.errors(), lambda e: _path_of(e, content))
+    # The errors within a value are more precise than those of a value with several allowed types,
+    # and an unknown key is often the misspelled name of a missing key.
+    kinds = {path: same[0]["type"] for path, same in errors.items()}
+    misspelled = {path[:-1] for path, kind in kinds.items() if kind == "extra_forbidden"}
+    implied = {path[:end] for path in errors for end in range(len(path))}
+    implied |= {p for p, kind in kinds.items() if kind == "missing" and p[:-1] in misspelled}
+    raise refused(
+        ("".join([location, *(f"{key}." for key in path[:-1])]), _problem(path, same, model))
+        for path, same in errors.items()
+        if path not in implied
+    )
 
 
-Path = tuple[str | int, ...]
+def refused(errors: Iterable[tuple[str, str]]) -> Refused:
+    """Return an error with one line per mistake: its first location, the problem and a count.
+
+    ``errors`` are pairs of a location and a problem. Problems with the same value are one mistake.
+    """
+    mistakes = grouped(errors, lambda error: error[1].partition(", expected")[0])
+    return Refused([
+        f"{location}{problem}" + (f" (first of {1 + len(others)} places)" if others else "")
+        for (location, problem), *others in mistakes.values()
+    ])  # fmt: skip
 
 
-def _first_paths(content: Any, path: Path, visited: set[int]) -> Iterator[tuple[int, Path]]:
-    """Yield the identity and the first path of each mapping and each list in a content."""
-    if isinstance(content, Mapping | list) and id(content) not in visited:
-        visited.add(id(content))
-        yield id(content), path
-        for step, value in content.items() if isinstance(content, Mapping) else enumerate(content):
-            yield from _first_paths(value, (*path, step), visited)
-
-
-def _path_of(error: Mapping[str, Any], content: Any, paths: Mapping[int, Path]) -> Path:
+def _path_of(error: Mapping[str, Any], content: Any) -> tuple[str | int, ...]:
     """Return the location of a validation error as keys and indices of the content."""
-    path: Path = ()
+    path = []
     for step in error["loc"]:
-        inside = isinstance(content, Mapping) and step in content
-        inside |= isinstance(content, list) and isinstance(step, int) and step < len(content)
-        if inside:
+        content = dict(enumerate(content)) if isinstance(content, list) else content
+        if isinstance(content, Mapping) and step in content:
             content = content[step]
-            path = paths.get(id(content), (*path, step))
-    return (*path, error["loc"][-1]) if error["type"] == "missing" else path
+            path.append(step)
+    return (*path, error["loc"][-1]) if error["type"] == "missing" else tuple(path)
 
 
-def error_line(prefix: str, error: Mapping[str, Any]) -> str:
-    """Format an entry of ``ValidationError.errors()`` as a line with key, message and value."""
-    key = ".".join(str(step) for step in (prefix, *error["loc"]) if step != "")
-    message = error["msg"].removeprefix("Value error, ")
-    if error["type"] == "missing":
-        return f"{key}: missing, expected a value"
-    if error["type"] == "extra_forbidden":
-        return f"{key}: unknown key (found {quoted(error['input'])})"
-    if error["type"] == "float_type" and isinstance(error["input"], str):
-        message += f" ({TEXT_NUMBER})"
-    return f"{key}: {message} (found {quoted(error['input'])})"
+EXPECTED = {
+    "int_type": "a whole number", "float_type": "a number", "bool_type": "true or false",
+    "string_type": "a text", "list_type": "a list", "tuple_type": "a list",
+    "dict_type": "keys with values", "model_type": "keys with values", "missing": "a value",
+    "greater_than": "a number > {gt}", "greater_than_equal": "a number >= {ge}",
+    "less_than": "a number < {lt}", "less_than_equal": "a number <= {le}",
+    "too_short": "at least {min_length} entries", "literal_error": "one of {expected}",
+    "string_pattern_mismatch": "a text that matches {pattern}",
+}  # fmt: skip
+"""Descriptions of valid values, by type of the error of Pydantic."""
 
 
-def quoted(value: Any) -> str:
-    """Return a value as text of at most 60 characters without secrets, for an error message."""
-    text = redacted(repr(value))
-    return text if len(text) <= 60 else text[:57] + "..."
+def _problem(
+    path: tuple[str | int, ...], errors: Sequence[Mapping[str, Any]], model: type[BaseModel]
+) -> str:
+    """Describe the errors at one location of a configuration, beginning with its last key."""
+    key, first = str(path[-1]) if path else "content", errors[0]
+    if first["type"] == "extra_forbidden":
+        schemas = model.model_json_schema().get("$defs", {}).values()
+        names = {*model.model_fields, *(name for s in schemas for name in s.get("properties", ()))}
+        return "; ".join(filter(None, [f"{key}: unknown key", nearest(key, names - {key})]))
+    expected = " or ".join(dict.fromkeys(map(_expectation, errors)))
+    value = None if first["type"] == "missing" else first["input"]
+    return redacted(str(InvalidInput(key, value, expected)))
+
+
+def _expectation(error: Mapping[str, Any]) -> str:
+    context = error.get("ctx", {})
+    if isinstance(invalid := context.get("error"), InvalidInput):
+        return invalid.expected
+    text = EXPECTED.get(error["type"], error["msg"]).format_map(context)
+    return text.replace("'", "").replace(" or ", ", ") if "expected" in context else text
 
 
 def nested(content: Any, field: str, keys: Collection[str]) -> Any:
@@ -241,12 +243,13 @@ def formatted(text: str, fields: Mapping[str, Any], key_path: str) -> str:
     try:
         return text.format_map(fields)
     except (KeyError, ValueError, IndexError, AttributeError):
-        expected = f"fields among {', '.join(fields) or '(none)'}"
-        raise Refused([f"{key_path}: found {quoted(text)}, expected {expected}"]) from None
+        names = ", ".join(fields) or "(none)"
+        raise InvalidInput(key_path, text, f"fields among {names}") from None
 
 
 def split_method(content: Any) -> Any:
-    """Return the content of an entry with ``method: algorithm.variant`` split into two keys."""
+    """Return the keys of a method ``algorithm.variant``, a text or the key of an entry."""
+    content = {"method": content} if isinstance(content, str) else content
     if not isinstance(content, Mapping) or not isinstance(content.get("method"), str):
         return content
     algorithm, dot, variant = content["method"].partition(".")

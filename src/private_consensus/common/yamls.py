@@ -4,6 +4,7 @@ PyYAML uses the last of several equal keys without a warning, so that a second `
 would replace the first. All YAML files of the project are read by this module.
 """
 
+import os
 from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
@@ -28,12 +29,8 @@ class _UniqueKeyLoader(_Base):
             key = "<<" if merge else self.construct_object(key_node, deep=True)
             line = key_node.start_mark.line + 1
             if isinstance(key, Hashable) and first_lines.setdefault(key, line) != line:
-                raise ConstructorError(
-                    None,
-                    None,
-                    f"{key!r} again, first in line {first_lines[key]}",
-                    key_node.start_mark,
-                )
+                problem = f"the key {key!r} of line {first_lines[key]} again"
+                raise ConstructorError(None, None, problem, key_node.start_mark)
         return super().construct_mapping(node, deep)
 
 
@@ -45,22 +42,18 @@ def parse(text: str, name: str) -> Any:
     """
     try:
         return yaml.load(text, Loader=_UniqueKeyLoader)
-    except ConstructorError as error:
-        line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
-        problem = f"{line}{error.problem}"
-        raise InvalidInput(name, problem, "plain values, and each key once") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         # A text may look like a date or a number without being valid.
-        raise InvalidInput(name, " ".join(str(error).split()), "valid YAML") from None
+        problem = " ".join(str(error).replace('"<unicode string>", ', "").split())
+        raise Refused([f"{name}: not valid YAML: {problem}"]) from None
 
 
 def read(path: str | Path) -> Any:
     """Read a YAML file; raises the errors of :func:`parse`, also for a missing file."""
-    path = Path(path)
+    name = os.path.relpath(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        return parse(Path(path).read_text(encoding="utf-8"), name)
     except (FileNotFoundError, IsADirectoryError):
-        raise InvalidInput(path.name, None, "a YAML file") from None
+        raise InvalidInput(name, None, "a YAML file") from None
     except UnicodeDecodeError:
-        raise Refused([f"{path.name}: not valid UTF-8"]) from None
-    return parse(text, path.name)
+        raise Refused([f"{name}: not valid UTF-8"]) from None

@@ -1,5 +1,6 @@
 """Errors for users, whose messages name the invalid input in one sentence."""
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
@@ -9,6 +10,8 @@ MAX_VALUE, MAX_EXPECTED, MAX_LINE = 200, 300, 1500
 ONE_OF = "one of "
 """Beginning of an expectation that lists all valid names."""
 MAX_SUGGESTIONS = 3
+EXPONENT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
+"""Number in exponent notation."""
 
 
 class InvalidInput(ValueError):
@@ -35,10 +38,12 @@ class InvalidInput(ValueError):
         problem = "missing" if value is None else f"found {representation(value)}"
         name = shortened(one_line(str(key)), MAX_VALUE)
         message = f"{name}: {problem}, expected {_shortened_names(one_line(expected))}"
+        hint = ""
         if isinstance(value, str) and expected.startswith(ONE_OF):
-            suggestion = nearest(value, expected.removeprefix(ONE_OF).split(", "))
-            message = "; ".join(filter(None, [message, suggestion]))
-        return message
+            hint = nearest(value, expected.removeprefix(ONE_OF).split(", "))
+        elif isinstance(value, str) and EXPONENT.fullmatch(value):
+            hint = "YAML reads 1e-5 as a text: write 1.0e-5"
+        return f"{message}; {hint}" if hint else message
 
 
 class Refused(InvalidInput):

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
-from private_consensus.common.errors import Refused
 from private_consensus.common.fields import (
     FileEntry,
     Flag,
@@ -33,10 +32,6 @@ COMPARISONS = ("below", "lower", "steadier", "ratio", "difference", "differs", "
 PRIVATE = "private"
 """Kind of tests that use the privacy table instead of measurements; their intervals consist of
 bounds on epsilon, without random error."""
-EXPECTED = {
-    "method": "algorithm.variant", "variant": "algorithm.variant", "measure": "quantity.metric",
-}  # fmt: skip
-"""Required keys of a series, and their valid values."""
 Quantifier = Literal["each", "universal", "most", "some"]
 
 
@@ -62,13 +57,8 @@ class Series(FileEntry):
     _variant_of_method = model_validator(mode="before")(split_method)
 
 
-def of_method(content: Any) -> Any:
-    """Return the keys of a series, of which the configuration may state the method only."""
-    return {"method": content} if isinstance(content, str) else content
-
-
 SecondSeries = Annotated[
-    Series, BeforeValidator(of_method, json_schema_input_type=Series | Reference)
+    Series, BeforeValidator(split_method, json_schema_input_type=Series | Reference)
 ]
 
 
@@ -142,10 +132,6 @@ class Test(Product):
     def _nest(cls, content):
         return nested(content, "series", Series.model_fields.keys())
 
-    def set_keys(self) -> set[str]:
-        """Return the keys that the test and its series set, and the axes that it selects."""
-        return {*self.model_fields_set, *self.series.model_fields_set, *self.series.where}
-
     @classmethod
     def keys(cls) -> set[str]:
         """Return the keys of a test and of its series."""
@@ -156,20 +142,18 @@ class Test(Product):
         """The tested series, and the second series of a comparison."""
         return [self.series, self.against] if self.against else [self.series]
 
-    def complete(self, experiment: str, key_path: str) -> list[Test]:
-        """Return one test per point of the grid; ``experiment`` is that of incomplete series."""
-        return [test._complete(experiment, key_path) for test in self.product(key_path)]
-
-    def _complete(self, experiment: str, key_path: str) -> Test:
-        first = Series(experiment=experiment).override(self.series)
-        second = first.override(self.against) if self.against else None
-        if "kind" not in self.model_fields_set:
-            raise Refused([f"{key_path}.kind: missing, expected a kind of test"])
-        for series in filter(None, (first, second)):
-            for key, expected in EXPECTED.items():
-                if not getattr(series, key) and (key != "measure" or self.kind != PRIVATE):
-                    raise Refused([f"{key_path}.{key}: missing, expected {expected}"])
-        return self.model_copy(update={"series": first, "against": second})
+    def complete(self, experiment: str) -> Test:
+        """Return the test with complete series; ``experiment`` is their default."""
+        first = self.series.inherit(Series(experiment=experiment))
+        second = self.against.inherit(first) if self.against else None
+        sides = [
+            side
+            and side.model_copy(
+                update={"where": {k: v for k, v in side.where.items() if v is not None}}
+            )
+            for side in (first, second)
+        ]
+        return self.model_copy(update=dict(zip(("series", "against"), sides, strict=True)))
 
 
 class TestedVariant(FileEntry):
@@ -241,20 +225,16 @@ class Claim(FileEntry):
 
     def complete(self, key_path: str) -> Claim:
         """Return the claim in which each variant has all of its tests."""
-        variants = {
-            name: self._complete(variant, f"{key_path}.variants.{name}")
-            for name, variant in self.variants.items()
-        }
+        variants = {}
+        for name, variant in self.variants.items():
+            shared = variant.test.inherit(self.test)
+            tests = [
+                point.complete(self.figure)
+                for test in variant.tests or self.tests
+                for point in test.inherit(shared).product(f"{key_path}.variants.{name}")
+            ]
+            variants[name] = variant.model_copy(update={"tests": tests})
         return self.model_copy(update={"variants": variants})
-
-    def _complete(self, variant: TestedVariant, key_path: str) -> TestedVariant:
-        common = self.test.override(variant.test)
-        tests = [
-            complete
-            for test in variant.tests or self.tests
-            for complete in common.override(test).complete(self.figure, key_path)
-        ]
-        return variant.model_copy(update={"tests": tests})
 
     def series(self) -> Iterator[tuple[Test, Series]]:
         """Yield each test of each variant with each of its series."""

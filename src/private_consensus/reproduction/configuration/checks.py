@@ -1,26 +1,40 @@
 """Check the configuration before any computation: names and settings.
 
-:func:`wrong_references` checks that each name in a paper exists: paths, axes, measures,
-experiments. A misspelled path would otherwise have no effect, and results would describe another
-setting. :func:`wrong_settings` checks types, ranges and sizes in the settings of a cell. A job
-checks the size of prepared data when it loads them.
+The checks of names refuse each path, axis, measure, experiment, algorithm and variant that does not
+exist. A misspelled path would otherwise have no effect, and results would describe another setting.
+:func:`wrong_settings` checks types, ranges and sizes in the settings of a cell. A job checks the
+size of prepared data again when it loads them, because surrogates may be smaller.
 """
 
-import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from __future__ import annotations
 
-from private_consensus.common.errors import Refused, arguments, require
-from private_consensus.common.fields import measure_text
+import math
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from private_consensus.common.errors import InvalidInput, Refused, arguments, require
+from private_consensus.common.fields import measure_text, refused
 from private_consensus.core import algorithms, graphs, problems, synthetic
 from private_consensus.core.parameters import require_allowed
+from private_consensus.core.randomness import Streams
 from private_consensus.core.simulation import MAX_HORIZON, MAX_RUNS
-from private_consensus.privacy import Budget
+from private_consensus.privacy import Budget, account
 
-from ..claims.schema import COMPARISONS, PRIVATE, Claim, Series
+from ..claims.schema import COMPARISONS, PRIVATE, Claim, Series, value_of
 from ..data import PREPARATIONS
+from ..results.cells import environment_of
 from ..results.numbers import FIXED, KEY, POINT
-from .schema import Audits, Curve, Experiment, Panel, Paper, Table, TunedParameters
+from .schema import Curve, Experiment, Panel, Paper, Table, TunedParameters
+
+if TYPE_CHECKING:
+    from .plan import Plan
+
+Error = tuple[str, str]
+"""Place and problem, the two parts of a line."""
 
 OWN_COLUMNS = {"t", "run"}
 """Columns of measurements that may be selected in addition to axes."""
@@ -38,189 +52,295 @@ MAX_AGENTS = 10_000
 """Largest number of agents. A larger one is most likely a typing error."""
 
 
-# --- Names ----------------------------------------------------------------------------------------
+def require_valid(plan: Plan, audits: Path) -> None:
+    """Raise :class:`.InvalidInput` with one line per mistake in a plan.
+
+    Mistakes in experiments are reported first, because they cause errors in figures and claims.
+    ``audits`` is the file of audited settings.
+    """
+    for stage in (_wrong_experiments, _wrong_cells, _wrong_values, _wrong_references):
+        if errors := list(stage(plan)):
+            raise refused(errors)
+    if errors := [*_missing_styles(plan), *_wrong_audits(plan, audits)]:
+        raise refused(errors)
 
 
-def expected(key_path: str, value: object, allowed: Collection[object]) -> str:
-    """Format an error line such as ``figures.x: found 'a', expected one of b, c``."""
-    is_range = isinstance(allowed, range)
-    listed = f"{allowed[0]} to {allowed[-1]}" if is_range else ", ".join(map(str, allowed))
-    return f"{key_path}: found {value!r}, expected one of {listed}"
+def _unknown(
+    location: str, value: object, allowed: Collection[object], key: str = ""
+) -> Iterator[Error]:
+    """Yield an error if a value is not among the allowed values."""
+    if value not in list(allowed):
+        names = ", ".join(map(str, allowed)) or "(none)"
+        yield _problem(location, value or None, f"one of {names}", key)
 
 
-def _not_among(key_path: str, value: object, allowed: Collection[object]) -> Iterator[str]:
-    """Yield a line if a value is not among the allowed values."""
-    if value not in allowed:
-        yield expected(key_path, value, allowed)
+def _problem(location: str, value: object, expected: str, key: str = "") -> Error:
+    return location, str(InvalidInput(f"{key and '.'}{key}", value, expected))
 
 
-def _unmeasured(
-    key_path: str, measure: tuple[str, str], recorded: Sequence[tuple[str, str]]
-) -> Iterator[str]:
-    if measure not in recorded:
-        yield expected(key_path, measure_text(measure), [*map(measure_text, recorded)])
+def _entries(plan: Plan, section: str) -> Iterator[tuple[str, Any, Paper]]:
+    """Yield the location of each entry of a section, the entry and its paper."""
+    for paper in plan.papers.values():
+        for name, entry in getattr(paper, section).items():
+            yield plan.locations[section, name], entry, paper
 
 
-def wrong_references(paper: Paper) -> Iterator[str]:
-    """Yield one error line per name in the configuration of a paper that does not exist."""
-    for name, experiment in paper.experiments.items():
-        yield from _wrong_experiment(f"experiments.{name}", experiment, paper)
-    for name, figure in paper.figures.items():
-        for panel in figure.panels:
-            yield from _wrong_panel(f"figures.{name}", panel, paper)
-    for name, table in paper.tables.items():
-        yield from _wrong_table(f"tables.{name}", table, paper)
-    for name, claim in paper.claims.items():
-        yield from _wrong_claim(f"claims.{name}", claim, paper)
+# --- Experiments ----------------------------------------------------------------------------------
 
 
-def wrong_audits(audits: Audits, papers: Mapping[str, Paper]) -> Iterator[str]:
-    """Yield one line per audited algorithm or variant that its experiment does not have."""
-    for entry in audits.settings:
-        for paper in papers.values():
-            if experiment := paper.experiments.get(entry.experiment):
-                key_path = f"settings.{entry.experiment}"
-                yield from _unknown_variant(key_path, entry.algorithm, entry.variant, experiment)
+def _wrong_experiments(plan: Plan) -> Iterator[Error]:
+    for location, experiment, paper in _entries(plan, "experiments"):
+        for axis in sorted(RESERVED & experiment.axes.keys()):
+            yield _problem(
+                f"{location}.axes", axis, "another name than that of a column of results"
+            )
+        for axis in experiment.smoke.axes:
+            yield from _unknown(f"{location}.smoke.axes", axis, experiment.axes)
+        yield from _wrong_measures(f"{location}.measures", experiment)
+        selection = experiment.intermediate_settings
+        yield from _wrong_where(f"{location}.intermediate_settings", selection, experiment)
+        for algorithm, variants in experiment.algorithms.items():
+            for tuned in filter(None, (variant.tuned for variant in variants.values())):
+                yield from _wrong_tuning(f"{location}.tuned", algorithm, tuned, paper)
 
 
-def _unknown_variant(
-    key_path: str, algorithm: str, variant: str | None, experiment: Experiment
-) -> Iterator[str]:
-    """Yield an error line if an experiment has no such algorithm or variant, unless it is None."""
-    if algorithm not in experiment.algorithms:
-        yield expected(key_path, algorithm, experiment.algorithms)
-    elif variant is not None:
-        variants = [f"{algorithm}.{name}" for name in experiment.algorithms[algorithm]]
-        yield from _not_among(key_path, f"{algorithm}.{variant}", variants)
-
-
-def _wrong_experiment(key_path: str, experiment: Experiment, paper: Paper) -> Iterator[str]:
-    for axis in sorted(set(experiment.axes) & RESERVED):
-        yield f"{key_path}.axes: {axis!r} is a column of results; choose another name"
-    for axis in experiment.smoke.axes:
-        yield from _not_among(f"{key_path}.smoke.axes", axis, experiment.axes)
-    yield from _wrong_measures(key_path, experiment)
-    selection = experiment.intermediate_settings
-    yield from _wrong_where(f"{key_path}.intermediate_settings", selection, experiment)
-    for algorithm, variants in experiment.algorithms.items():
-        for tuned in filter(None, (variant.tuned for variant in variants.values())):
-            yield from _wrong_tuning(f"{key_path}.tuned", algorithm, tuned, paper)
-
-
-def _wrong_measures(key_path: str, experiment: Experiment) -> Iterator[str]:
-    metrics = problems.class_of(experiment.problem.name).metrics
+def _wrong_measures(location: str, experiment: Experiment) -> Iterator[Error]:
+    metrics = [*problems.class_of(experiment.problem.name).metrics, NUMBER_METRIC]
     loaded = [algorithms.load(name) for name in experiment.algorithms]
     observables = dict.fromkeys(q for algorithm in loaded for q in algorithm.quantities)
     for quantity, metric in experiment.measures:
-        yield from _not_among(f"{key_path}.measures", quantity, observables)
+        yield from _unknown(location, quantity, observables)
         if not AGENT_METRIC.fullmatch(metric):
-            key = f"{key_path}.measures.{quantity}"
-            yield from _not_among(key, metric, [*metrics, NUMBER_METRIC])
+            yield from _unknown(f"{location}.{quantity}", metric, metrics)
 
 
 def _wrong_tuning(
-    key_path: str, algorithm: str, tuned: TunedParameters, paper: Paper
-) -> Iterator[str]:
+    location: str, algorithm: str, tuned: TunedParameters, paper: Paper
+) -> Iterator[Error]:
     runs = Series(experiment=tuned.experiment, method=algorithm, variant=tuned.variant)
-    yield from _wrong_series(key_path, runs, [tuned.measure], paper)
+    yield from _wrong_series(location, runs, [tuned.measure], paper)
     if grid := paper.experiments.get(tuned.experiment):
         for axis in tuned.axes:
-            yield from _not_among(f"{key_path}.axes", axis, grid.axes)
+            yield from _unknown(f"{location}.axes", axis, grid.axes)
         if tuned.criterion == "mean":
-            yield from _unmeasured(f"{key_path}.measure", tuned.measure, grid.averages)
+            yield from _unmeasured(location, tuned.measure, grid.averages)
+
+
+# --- Figures, tables and claims -------------------------------------------------------------------
+
+
+def _wrong_references(plan: Plan) -> Iterator[Error]:
+    for location, experiment, _ in _entries(plan, "experiments"):
+        largest = max(_horizons(experiment))
+        if experiment.iterations != "all" and max([0, *experiment.iterations]) > largest:
+            expected = f"iterations up to the horizon {largest}"
+            yield _problem(f"{location}.iterations", max(experiment.iterations), expected)
+    for location, figure, paper in _entries(plan, "figures"):
+        for panel in figure.panels:
+            yield from _wrong_panel(location, panel, paper)
+    for location, table, paper in _entries(plan, "tables"):
+        yield from _wrong_table(location, table, paper)
+    for location, claim, paper in _entries(plan, "claims"):
+        yield from _wrong_claim(location, claim, paper)
+
+
+def _horizons(experiment: Experiment) -> set[Any]:
+    """Return the numbers of iterations of the settings of an experiment."""
+    axes = [axis.values for axis in experiment.axes.values() if axis.set == "horizon"]
+    values = [value for grid in axes for value in grid] or [experiment.horizon]
+    variants = [v for named in experiment.algorithms.values() for v in named.values()]
+    return {*values, *(v.set["horizon"] for v in variants if "horizon" in v.set)}
+
+
+def _unknown_variant(location: str, name: str, experiment: Experiment) -> Iterator[Error]:
+    """Yield an error if an experiment has no variant ``algorithm.variant``."""
+    known = [
+        f"{algorithm}.{variant}"
+        for algorithm, variants in experiment.algorithms.items()
+        for variant in variants
+    ]
+    yield from _unknown(location, name, known, "method")
+
+
+def _unmeasured(
+    location: str, measure: tuple[str, str] | None, recorded: Sequence[tuple[str, str]]
+) -> Iterator[Error]:
+    name = measure_text(measure) if measure else None
+    yield from _unknown(location, name, [*map(measure_text, recorded)], "measure")
 
 
 def _wrong_series(
-    key_path: str, series: Series | Curve, measures: Iterable[tuple[str, str]], paper: Paper
-) -> Iterator[str]:
-    """Yield one line per unknown experiment, algorithm, variant, measure or axis of a series."""
+    location: str,
+    series: Series | Curve,
+    measures: Sequence[tuple[str, str] | None],
+    paper: Paper,
+) -> Iterator[Error]:
+    """Yield an error per unknown name of a series."""
     experiment = paper.experiments.get(series.experiment)
     if experiment is None:
-        yield expected(key_path, series.experiment, paper.experiments)
+        yield from _unknown(location, series.experiment, paper.experiments)
         return
-    yield from _unknown_variant(key_path, series.method, series.variant, experiment)
+    name = ".".join(filter(None, (series.method, series.variant)))
+    yield from _unknown_variant(location, name, experiment)
     for measure in measures:
-        yield from _unmeasured(key_path, measure, experiment.measures)
-        if series.method in experiment.algorithms:
+        yield from _unmeasured(location, measure, experiment.measures)
+        if measure and series.method in experiment.algorithms:
             recorded = algorithms.load(series.method).quantities
-            for line in _not_among(key_path, measure[0], recorded):
-                yield f"{line}, the quantities of {series.method}"
-    yield from _wrong_where(f"{key_path}.where", series.where, experiment)
+            yield from _unknown(f"{location}: {series.method}", measure[0], recorded)
+    yield from _wrong_where(f"{location}.where", series.where, experiment)
 
 
 def _wrong_where(
-    key_path: str, selection: Mapping[str, Any], experiment: Experiment
-) -> Iterator[str]:
-    """Yield one line per unknown axis in a selection, and per value that an axis never has."""
+    location: str, selection: Mapping[str, Any], experiment: Experiment
+) -> Iterator[Error]:
+    """Yield an error per unknown axis in a selection, and per value that an axis never has."""
     for name, value in selection.items():
-        if name not in {*experiment.axes, *OWN_COLUMNS}:
-            yield expected(key_path, name, [*experiment.axes, *sorted(OWN_COLUMNS)])
-        elif isinstance(value, list):
-            if len(value) != 2 or not all(map(arguments.is_real, value)) or value[0] > value[1]:
-                yield f"{key_path}.{name}: found {value!r}, expected a value or a range [low, high]"
-        elif axis := experiment.axes.get(name):
-            allowed = [*axis.values, *experiment.smoke.axes.get(name, [])]
-            yield from _not_among(f"{key_path}.{name}", value, dict.fromkeys(allowed))
+        yield from _unknown(location, name, [*experiment.axes, *sorted(OWN_COLUMNS)])
+        allowed = _values(name, experiment)
+        if isinstance(value, list):
+            is_range = len(value) == 2 and all(map(arguments.is_real, value))
+            if not is_range or value[0] > value[1]:
+                yield _problem(f"{location}.{name}", value, "a value or a range [low, high]")
+            elif name == "t" and not any(value[0] <= t <= value[1] for t in allowed):
+                yield _problem(f"{location}.{name}", value, "a range with a recorded iteration")
+        elif allowed:
+            yield from _unknown(f"{location}.{name}", value, allowed)
 
 
-def _not_recorded(key_path: str, series: Series | Curve, experiment: Experiment) -> Iterator[str]:
-    """Yield one line per selected axis value whose intermediate iterations are not recorded."""
+def _values(name: str, experiment: Experiment) -> Collection[Any]:
+    """Return the values of an axis, or the recorded iterations; empty for an unknown axis."""
+    if axis := experiment.axes.get(name):
+        return dict.fromkeys([*axis.values, *experiment.smoke.axes.get(name, [])])
+    if name != "t":
+        return ()
+    horizons = _horizons(experiment)
+    if experiment.iterations == "all":
+        return range(1, max(horizons) + 1)
+    return sorted({*experiment.iterations, *horizons})
+
+
+def _not_recorded(location: str, series: Series | Curve, experiment: Experiment) -> Iterator[Error]:
+    """Yield an error per selected axis value whose intermediate iterations are not recorded."""
     for name, value in experiment.intermediate_settings.items():
         selected = series.where.get(name, "all values")
         if selected != value and not series.last_iteration_only:
-            expectation = f"expected {value!r}, or last_iteration_only: true"
-            yield f"{key_path}.where.{name}: found {selected!r}, {expectation}"
+            expected = f"{value!r}, or last_iteration_only: true"
+            yield _problem(f"{location}.where.{name}", selected, expected)
 
 
-def _wrong_panel(key_path: str, panel: Panel, paper: Paper) -> Iterator[str]:
-    """Yield one line per unknown name of a panel and its curves."""
-    yield from _not_among(key_path, panel.experiment, paper.experiments)
+def _wrong_panel(location: str, panel: Panel, paper: Paper) -> Iterator[Error]:
+    """Yield an error per unknown name of a panel and its curves."""
+    yield from _unknown(location, panel.experiment, paper.experiments)
     for curve in panel.curves:
-        measures = [*filter(None, (curve.measure, curve.low, curve.high))]
-        yield from _wrong_series(key_path, curve, measures, paper)
+        measures = [curve.measure, *filter(None, (curve.low, curve.high))]
+        yield from _wrong_series(location, curve, measures, paper)
         if experiment := paper.experiments.get(curve.experiment):
             costs = [name for name, metric in experiment.measures if metric == NUMBER_METRIC]
             allowed = [*experiment.axes, "t", *costs, *sorted(PRIVACY_COLUMNS)]
-            yield from _not_among(f"{key_path}.x", panel.x, allowed)
+            yield from _unknown(f"{location}.x", panel.x, allowed)
             if curve.by is not None:
-                yield from _not_among(f"{key_path}.by", curve.by, experiment.axes)
-            yield from _not_recorded(key_path, curve, experiment)
+                yield from _unknown(f"{location}.by", curve.by, experiment.axes)
+            yield from _not_recorded(location, curve, experiment)
 
 
-def _wrong_table(key_path: str, table: Table, paper: Paper) -> Iterator[str]:
+def _wrong_table(location: str, table: Table, paper: Paper) -> Iterator[Error]:
     measures = [table.measure, *table.extra_columns.values()]
     for block in table.blocks:
         for row in block.methods:
             runs = Series(experiment=block.experiment, method=row.method, variant=row.variant)
-            yield from _wrong_series(key_path, runs, measures, paper)
+            yield from _wrong_series(location, runs, measures, paper)
         if experiment := paper.experiments.get(block.experiment):
-            yield from _not_among(f"{key_path}.row_axis", table.row_axis, experiment.axes)
+            yield from _unknown(f"{location}.row_axis", table.row_axis, experiment.axes)
 
 
-def _wrong_claim(key_path: str, claim: Claim, paper: Paper) -> Iterator[str]:
-    yield from _not_among(f"{key_path}.figure", claim.figure, {**paper.figures, **paper.tables})
+def _wrong_claim(location: str, claim: Claim, paper: Paper) -> Iterator[Error]:
+    targets = {**paper.figures, **paper.tables}
+    if claim.figure not in targets:
+        yield from _unknown(f"{location}.figure", claim.figure, targets)
+        return
     for test, series in claim.series():
-        compares = test.kind in COMPARISONS
-        needs = {"x": test.kind != PRIVATE, "best_at": test.kind == "largest", "against": compares}
-        for key, is_needed in needs.items():
-            if is_needed and getattr(test, key) is None:
-                yield f"{key_path}.test.{key}: missing, as a test of kind {test.kind} needs it"
+        is_private, compares = test.kind == PRIVATE, test.kind in COMPARISONS
+        required = {"kind": True, "x": not is_private, "best_at": test.kind == "largest"}
+        for key, is_required in {**required, "against": compares}.items():
+            is_set = key in test.model_fields_set and getattr(test, key) is not None
+            if is_required and not is_set:
+                yield _problem(location, None, f"a value for kind {test.kind}", f"test.{key}")
         if test.against and not compares:
-            yield f"{key_path}.test.against: found, but a test of kind {test.kind} has one series"
-        measures = [series.measure] if series.measure else []
-        if is_private := test.kind == PRIVATE:
+            yield _problem(f"{location}.test.against", "a series", f"none for kind {test.kind}")
+        measures = [series.measure]
+        if is_private:
             selected = series.where.items()
             where = {name: value for name, value in selected if name not in PRIVACY_COLUMNS}
             series, measures = series.model_copy(update={"where": where}), []
-        yield from _wrong_series(key_path, series, measures, paper)
+        yield from _wrong_series(location, series, measures, paper)
         if experiment := paper.experiments.get(series.experiment):
             for axis in filter(None, (test.x, *test.other_axes)):
-                yield from _not_among(key_path, axis, [*experiment.axes, "t"])
+                yield from _unknown(location, axis, [*experiment.axes, "t"])
             if not is_private:
-                yield from _not_recorded(key_path, series, experiment)
+                yield from _not_recorded(location, series, experiment)
+
+
+def _missing_styles(plan: Plan) -> Iterator[Error]:
+    for location, figure, _ in _entries(plan, "figures"):
+        for curve in (curve for panel in figure.panels for curve in panel.curves):
+            if curve.by is None and not curve.label:
+                style = f"{curve.method}.{curve.style}"
+                yield from _unknown(f"{location}: style of styles.yaml", style, plan.styles)
+
+
+def _wrong_audits(plan: Plan, file: Path) -> Iterator[Error]:
+    """Yield an error per unknown name in the file of audited settings.
+
+    Experiments of papers in the same folder that the plan leaves out have the names of the papers
+    at their beginning, and are not checked.
+    """
+    others = {paper.stem for paper in file.parent.glob("papers/*.yaml")} - plan.papers.keys()
+    for number, entry in enumerate(plan.audits.settings):
+        location = f"{os.path.relpath(file)}: settings.{number}"
+        if experiment := plan.experiments.get(entry.experiment):
+            variant = entry.variant or next(iter(experiment.algorithms.get(entry.algorithm, [""])))
+            yield from _unknown_variant(location, f"{entry.algorithm}.{variant}", experiment)
+            yield from _wrong_where(f"{location}.where", entry.where, experiment)
+        elif not entry.experiment.startswith(tuple(f"{paper}_" for paper in others)):
+            yield from _unknown(f"{location}.experiment", entry.experiment, plan.experiments)
 
 
 # --- Settings -------------------------------------------------------------------------------------
+
+
+def _wrong_cells(plan: Plan) -> Iterator[Error]:
+    """Yield an error per wrong value in the settings of cells, and per unknown paper's value."""
+    for experiment, algorithm in plan.cells():
+        location = f"{plan.locations['experiments', experiment]}.algorithms.{algorithm}"
+        try:
+            errors = wrong_settings(plan.cell(experiment, algorithm))
+        except Refused as error:
+            variant, _, problem = str(error).partition("].")
+            yield f"{location}{variant}].", problem
+            continue
+        for setting, problem in errors:
+            values = [f"{name}={value}" for name, value in setting["columns"].items()]
+            yield f"{location}[{', '.join([setting['variant'], *values])}].", problem
+
+
+def _wrong_values(plan: Plan) -> Iterator[Error]:
+    """Yield an error per path in ``paper_values`` that no experiment of the paper has.
+
+    Experiments share these values, so that a method may lack a parameter of another one.
+    """
+    for paper in plan.papers.values():
+        known = {
+            path
+            for name, experiment in paper.experiments.items()
+            for algorithm in experiment.algorithms
+            for setting in plan.cell(name, algorithm)["settings"][:1]
+            for path in experiment.paper_values
+            if value_of(path, setting, algorithm) is not None
+        }
+        for name, experiment in paper.experiments.items():
+            location = f"{plan.locations['experiments', name]}.paper_values"
+            for path in sorted(experiment.paper_values.keys() - known):
+                yield _problem(location, path, "a parameter such as problem.records")
 
 
 def require_settings(cell: Mapping[str, Any]) -> None:
@@ -233,41 +353,83 @@ def require_settings(cell: Mapping[str, Any]) -> None:
 
 def wrong_settings(cell: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], str]]:
     """Return each error in the settings of a cell, with the first setting that has it."""
-    distinct: dict[tuple[str, str], Mapping[str, Any]] = {}
-    for setting in cell["settings"]:
-        for part in PARTS:
-            distinct.setdefault((part, repr(setting[part])), setting)
     errors = []
-    for (part, _), setting in distinct.items():
-        try:
-            PARTS[part](cell["algorithm"], setting[part])
-        except (TypeError, ValueError, ArithmeticError, AttributeError, LookupError) as error:
-            errors.append((setting, " ".join(str(error).split())))
+    texts = [
+        {name: repr(setting[name]) for name in PARTS} | {"is pure": _is_pure(setting)}
+        for setting in cell["settings"]
+    ]
+    for check, names in CHECKS.items():
+        if errors and len(names) > 1:
+            break
+        distinct: dict[tuple[object, ...], Mapping[str, Any]] = {}
+        for text, setting in zip(texts, cell["settings"], strict=True):
+            distinct.setdefault(tuple(text[name] for name in names), setting)
+        for setting in distinct.values():
+            try:
+                check(cell["algorithm"], setting)
+            except (TypeError, ValueError, ArithmeticError, AttributeError, LookupError) as error:
+                errors.append((setting, " ".join(str(error).split())))
     return errors
 
 
-def _require_network(network: Mapping[str, Any]) -> None:
-    arguments.whole("network.agents", network["agents"], 1, MAX_AGENTS)
-    graphs.require_buildable(**network)
+def _require_network(_: str, setting: Mapping[str, Any]) -> None:
+    arguments.whole("network.agents", setting["network"]["agents"], 1, MAX_AGENTS)
+    graphs.require_buildable(**setting["network"])
 
 
-def _require_problem(algorithm: str, problem: Mapping[str, Any]) -> None:
-    name, kind = problem["name"], problems.class_of(problem["name"])
-    needs = algorithms.load(algorithm).needs
+def _require_problem(algorithm: str, setting: Mapping[str, Any]) -> None:
+    values = dict(setting["problem"])
+    name = values.pop("name")
+    kind, needs = problems.class_of(name), algorithms.load(algorithm).needs
     missing = [quantity for quantity in needs if not kind.offers(quantity)]
     require(not missing, "problem.name", name, f"a problem with {', '.join(missing)}")
-    values = {key: value for key, value in problem.items() if key != "name"}
     require_allowed(problems.load(name).build, values)
+    if "prepared" in values:
+        arguments.choice("problem.prepared", values["prepared"], (synthetic.NAME, *PREPARATIONS))
+
+
+def _require_records(_: str, setting: Mapping[str, Any]) -> None:
+    problem, module = setting["problem"], problems.load(setting["problem"]["name"])
+    preparation = PREPARATIONS.get(problem.get("prepared"))
+    if preparation and hasattr(module, "require_records"):
+        rows = preparation.records
+        module.require_records(setting["network"]["agents"], problem["records"], rows)
+
+
+def _is_pure(setting: Mapping[str, Any]) -> bool:
+    budget = setting["budget"]
+    return budget.get("delta") == 0 and budget.get("epsilon") != math.inf
+
+
+def _require_delta(algorithm: str, setting: Mapping[str, Any]) -> None:
+    """Refuse a budget with delta 0 of an algorithm whose noise needs a positive delta."""
+    built = algorithms.load(algorithm)(**setting["algorithm"])
+    if not _is_pure(setting) or not hasattr(built, "noise"):
+        return
+    problem, agents = setting["problem"], setting["network"]["agents"]
+    prepared = {}
     if "prepared" in problem:
-        known = (synthetic.NAME, *PREPARATIONS)
-        arguments.choice("problem.prepared", problem["prepared"], known)
+        rows = synthetic.rows_of_setting(problem["name"], problem, agents)
+        prepared[problem["prepared"]] = rows
+    environment, streams = environment_of(setting, prepared), Streams(0, (0,))
+    noisy, horizon = replace(built, noise=1.0), min(setting["horizon"], 2)
+    try:
+        world = environment.problem(streams), environment.network(streams), horizon
+        epsilon = account(noisy.releases(*world), 0.0).epsilon
+    except InvalidInput:  # of other values, or of synthetic records
+        return
+    expected = "a number above 0, since the noise of this algorithm is not (epsilon, 0)-DP"
+    require(math.isfinite(epsilon), "budget.delta", 0, expected)
 
 
-PARTS: dict[str, Callable[[str, Any], object]] = {
-    "problem": _require_problem,
-    "network": lambda _, network: _require_network(network),
-    "budget": lambda _, budget: Budget(**budget),
-    "horizon": lambda _, horizon: arguments.whole("horizon", horizon, 1, MAX_HORIZON),
-    "algorithm": lambda name, values: algorithms.load(name)(**values),
+PARTS = ("problem", "network", "budget", "horizon", "algorithm")
+CHECKS: dict[Callable[[str, Any], object], tuple[str, ...]] = {
+    _require_problem: ("problem",),
+    _require_network: ("network",),
+    lambda _, setting: Budget(**setting["budget"]): ("budget",),
+    lambda _, setting: arguments.whole("horizon", setting["horizon"], 1, MAX_HORIZON): ("horizon",),
+    lambda name, setting: algorithms.load(name)(**setting["algorithm"]): ("algorithm",),
+    _require_records: ("problem", "network"),
+    _require_delta: ("algorithm", "is pure"),
 }
-"""Part of a setting to the check of its values."""
+"""Checks of a setting, with the parts of the setting that they use."""

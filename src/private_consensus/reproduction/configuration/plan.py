@@ -6,21 +6,20 @@ is plain JSON; its hash determines whether a result is up to date.
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from private_consensus.audits import universes
-from private_consensus.common.errors import InvalidInput, arguments, require
+from private_consensus.common.errors import InvalidInput, Refused, arguments, require
 from private_consensus.common.fields import validate
 from private_consensus.core import algorithms, lower_bounds, problems
 from private_consensus.core.simulation import MAX_HORIZON
 
 from ..claims import Claim, differences
-from ..claims.schema import value_of
-from .checks import expected, wrong_audits, wrong_references, wrong_settings
+from .checks import require_valid
 from .conditions import conditions_of, tested_conditions_of
 from .schema import (
     Audits,
@@ -48,6 +47,7 @@ class Plan:
     """Validated configuration, and the cells, data sets and figures that it requires.
 
     ``papers`` are complete, by key. ``styles`` are those of curves, by ``algorithm.variant``.
+    ``locations`` are the file and key of each entry of the papers, by section and name.
     ``expanded`` is the cache of :meth:`cell`.
     """
 
@@ -55,6 +55,7 @@ class Plan:
     papers: Mapping[str, Paper]
     styles: Mapping[str, Style]
     audits: Audits
+    locations: Mapping[tuple[str, str], str]
     expanded: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict, repr=False)
 
     @property
@@ -213,36 +214,28 @@ def load(config: Mapping[str, Any], *folders: Path) -> Plan:
     ConfigurationError
         With one line per invalid key.
     """
-    checked = validate(Config, config)
+    source = next(filter(Path.is_file, (folder / "config.yaml" for folder in folders)), None)
+    location = f"{os.path.relpath(source)}: " if source else ""
+    checked = validate(Config, config, location)
     paths = {p.stem: p for folder in reversed(folders) for p in folder.glob("papers/*.yaml")}
-    papers, files, lines = {}, {}, []
+    papers, locations, lines = {}, {}, []
     for key in checked.papers:
-        if key not in paths:
-            lines.append(expected("papers", key, sorted(paths)))
-            continue
         try:
-            papers[key] = read_paper(paths[key], files)
-            if papers[key].paper.key != key:
-                line = f"paper.key: found {papers[key].paper.key!r}, expected {key!r}"
-                lines.append(papers[key].located(line))
-            lines += map(papers[key].located, dict.fromkeys(wrong_references(papers[key])))
-        except ConfigurationError as error:
-            lines += error.lines
+            arguments.choice(f"{location}papers", key, sorted(paths))
+            papers[key] = read_paper(paths[key], locations)
+        except InvalidInput as error:
+            lines += str(error).splitlines()
+    if lines:
+        raise Refused(lines)
     styles = {
-        name: validate(Style, style, prefix=f"{os.path.relpath(file)}: {name}")
+        name: validate(Style, style, f"{os.path.relpath(file)}: {name}.")
         for file in filter(Path.exists, (folder / "styles.yaml" for folder in reversed(folders)))
         for name, style in read_yaml(file).items()
     }
-    for paper in papers.values():
-        lines += list(_missing_styles(paper, styles))
     file = next(filter(Path.is_file, (folder / "audits.yaml" for folder in folders)))
-    audits = validate(Audits, read_yaml(file), prefix=os.path.relpath(file))
-    lines += [f"{os.path.relpath(file)}: {line}" for line in wrong_audits(audits, papers)]
-    if not lines:
-        plan = Plan(checked, papers, styles, audits)
-        lines += list(_wrong_cells(plan)) or list(_unknown_parameters(plan))
-    if lines:
-        raise ConfigurationError(lines)
+    audits = validate(Audits, read_yaml(file), f"{os.path.relpath(file)}: ")
+    plan = Plan(checked, papers, styles, audits, locations)
+    require_valid(plan, file)
     return plan
 
 
@@ -258,47 +251,6 @@ def modules_of(algorithm_names: Collection[str], problem_names: Collection[str])
         *lower_bounds.modules_of(map(algorithms.load, algorithm_names)),
         *map(universes.module_name, problem_names),
     ]
-
-
-def _wrong_cells(plan: Plan) -> Iterator[str]:
-    """Yield one line per error in the settings of a cell."""
-    yielded: set[tuple[str, str]] = set()
-    for experiment, algorithm in plan.cells():
-        paper = plan.papers[plan.paper_of(experiment)]
-        key_path = f"experiments.{experiment}.algorithms.{algorithm}"
-        try:
-            errors = wrong_settings(plan.cell(experiment, algorithm))
-        except ConfigurationError as error:
-            yield from (paper.located(f"{key_path}{line}") for line in error.lines)
-            continue
-        for setting, line in errors:
-            # Algorithms of one experiment share errors of the problem, network and budget.
-            if (experiment, line) not in yielded:
-                values = [f"{name}={value}" for name, value in setting["columns"].items()]
-                point = ", ".join([setting["variant"], *values])
-                yield paper.located(f"{key_path}[{point}].{line}")
-            yielded.add((experiment, line))
-
-
-def _unknown_parameters(plan: Plan) -> Iterator[str]:
-    """Yield one line per path in ``paper_values`` that no experiment of the paper has.
-
-    Experiments share these values, so that a method may lack a parameter of another one.
-    """
-    for paper in plan.papers.values():
-        known = {
-            path
-            for name, experiment in paper.experiments.items()
-            for algorithm in experiment.algorithms
-            for setting in plan.cell(name, algorithm)["settings"][:1]
-            for path in experiment.paper_values
-            if value_of(path, setting, algorithm) is not None
-        }
-        for name, experiment in paper.experiments.items():
-            for path in sorted(experiment.paper_values.keys() - known):
-                key_path = f"experiments.{name}.paper_values"
-                expectation = "expected a parameter such as problem.records"
-                yield paper.located(f"{key_path}: found {path!r}, {expectation}")
 
 
 def expand(experiment: Experiment, name: str, algorithm: str, config: Config) -> dict[str, Any]:
@@ -379,12 +331,3 @@ def _with(section: Any, path: str, keys: list[str], value: Any) -> dict[str, Any
     if inner_keys:
         value = _with(section.get(key, {}), path, inner_keys, value)
     return {**section, key: value}
-
-
-def _missing_styles(paper: Paper, styles: Mapping[str, Style]) -> Iterator[str]:
-    for name, figure in paper.figures.items():
-        for curve in (curve for panel in figure.panels for curve in panel.curves):
-            style = f"{curve.method}.{curve.style}"
-            if curve.by is None and not curve.label and style not in styles:
-                needed_by = paper.located(f"figures.{name}")
-                yield f"styles.yaml: {style}: missing, needed by {needed_by}"

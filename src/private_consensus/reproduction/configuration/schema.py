@@ -11,8 +11,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -21,7 +20,6 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    PrivateAttr,
     TypeAdapter,
     field_validator,
     model_serializer,
@@ -29,7 +27,7 @@ from pydantic import (
 )
 
 from private_consensus.common import yamls
-from private_consensus.common.errors import InvalidInput, Refused, arguments
+from private_consensus.common.errors import InvalidInput, Refused, arguments, require
 from private_consensus.common.fields import (
     BatchSize,
     FileEntry,
@@ -38,7 +36,6 @@ from private_consensus.common.fields import (
     Measure,
     Name,
     Number,
-    Open,
     Positive,
     Product,
     Reference,
@@ -49,12 +46,12 @@ from private_consensus.common.fields import (
     Whole,
     formatted,
     measure_text,
-    quoted,
     split_method,
     validate,
 )
 from private_consensus.core import algorithms, problems
 from private_consensus.core.graphs import GRAPHS
+from private_consensus.core.simulation import MAX_RUNS
 
 from ..claims import Claim
 from ..data import PREPARATIONS
@@ -70,39 +67,27 @@ TARGETS = ("figures", "tables")
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def one_of(names: Sequence[str] | Callable[[], Sequence[str]]) -> Callable[[str], str]:
-    """Return a check that refuses all other names by a ``ValueError``.
-
-    A callable ``names`` is called by each check, because the modules that it imports may import
-    this module.
-    """
-
-    def check(name: str) -> str:
-        allowed = names if isinstance(names, Sequence) else names()
-        if name not in allowed:
-            raise ValueError(f"expected one of {', '.join(allowed)}")
-        return name
-
-    return check
+def _one_of(names: Callable[[], Iterable[str]]) -> AfterValidator:
+    """Refuse all other names; ``names`` is called later, because it may import this module."""
+    return AfterValidator(lambda name: arguments.choice("", name, list(names())))
 
 
-Algorithm = Annotated[Slug, AfterValidator(one_of(algorithms.names))]
-PreparedName = Annotated[str, AfterValidator(one_of(tuple(PREPARATIONS)))]
+Algorithm = Annotated[Slug, _one_of(algorithms.names)]
+PreparedName = Annotated[str, _one_of(lambda: PREPARATIONS)]
+Scale = Literal["paper", "smoke"]
 Stream = Literal["data", "graph", "noise", "sampling"]
 Statistic = Literal["mean", "median"]
 
 
-class RecordsPower(Strict):
+class RecordsPower(FileEntry):
     """Budget's delta as a power of the total number of records."""
 
     records_power: Number = Field(lt=0)
     """Exponent k in delta = (agents x records per agent)^k."""
 
 
-class BudgetConfig(Open):
+class BudgetConfig(FileEntry):
     """Privacy budget (epsilon, delta) of a run."""
-
-    model_config = ConfigDict(extra="forbid")
 
     epsilon: Number = Field(gt=0)
     """Total epsilon of a run; .inf for no privacy."""
@@ -110,19 +95,19 @@ class BudgetConfig(Open):
     """Total delta of a run, in [0, 1); 0 means pure DP."""
 
 
-class ProblemConfig(Open):
+class ProblemConfig(FileEntry, extra="allow"):
     """Optimisation problem; keys that are not listed are parameters of the problem."""
 
-    name: Annotated[str, AfterValidator(one_of(problems.names()))]
+    name: Annotated[str, _one_of(problems.names)]
     """Name of the problem, as `private-consensus list` shows it."""
     prepared: PreparedName | None = None
     """Prepared data set, such as adult-onehot104; absent if the data are synthetic."""
 
 
-class NetworkConfig(Open):
+class NetworkConfig(FileEntry, extra="allow"):
     """Communication network; keys that are not listed are parameters of its graph or weights."""
 
-    name: Annotated[str, AfterValidator(one_of(tuple(GRAPHS)))]
+    name: Annotated[str, _one_of(lambda: GRAPHS)]
     """Family of the graph, such as ring or erdos_renyi."""
     agents: Positive
     weights: str = "laplacian"
@@ -135,9 +120,8 @@ class NetworkConfig(Open):
 
 
 def each_once(values: list[Any]) -> list[Any]:
-    """Return a list; raise ``ValueError`` for a value that occurs twice."""
-    if len(set(values)) < len(values):
-        raise ValueError("expected each value once")
+    """Return a list; refuse a value that occurs twice."""
+    require(len(set(values)) == len(values), "", values, "each value once")
     return values
 
 
@@ -204,11 +188,14 @@ class Variant(FileEntry):
         if not isinstance(content, Mapping) or not isinstance(content.get("set", {}), Mapping):
             return content
         names = [key for key in content if key not in cls.model_fields]
-        if missing := [name for name in names if content[name] is None]:
-            raise ValueError(f"expected a value of {', '.join(missing)}, or no such key")
+        for name in names:
+            require(content[name] is not None, "", content, f"a value of {name}, or no such key")
         parameters = {f"algorithm.{name}": content[name] for name in names}
         keys = {key: value for key, value in content.items() if key not in names}
         return {**keys, "set": {**parameters, **content.get("set", {})}}
+
+
+Variants = Annotated[dict[Slug, Variant], Field(min_length=1)]
 
 
 class Smoke(FileEntry):
@@ -234,14 +221,14 @@ class Experiment(FileEntry):
     budget: BudgetConfig
     horizon: Positive
     """Number of iterations."""
-    runs: Positive
+    runs: Annotated[Positive, Field(le=MAX_RUNS)]
     """Number of Monte-Carlo runs."""
     runs_per_batch: BatchSize = 10
     """Number of runs that are computed together; the last batch is filled up with further runs,
     which are discarded."""
     axes: dict[Slug, Axis] = {}
     """Varied parameters by name. The experiment runs every combination of their values."""
-    algorithms: dict[Algorithm, dict[Slug, Variant]]
+    algorithms: Annotated[dict[Algorithm, Variants], Field(min_length=1)]
     """Algorithms, each with its variants by name."""
     measures: Annotated[list[Measure], Field(min_length=1)]
     """Recorded measures, each a quantity.metric such as released.normalised_error."""
@@ -319,32 +306,22 @@ class Curve(CurveKeys, Product):
     by_title: str = ""
     """Title in the legend of the axis that `by` names."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _from_method(cls, content):
-        return split_method({"method": content} if isinstance(content, str) else content)
+    _variant_of_method = model_validator(mode="before")(split_method)
 
-    def complete(self, panel: PanelKeys, file: Part, key_path: str) -> Iterator[Curve]:
+    def complete(self, panel: PanelKeys, part: Part, key_path: str) -> Iterator[Curve]:
         """Yield one complete curve per point of the grid."""
-        for curve in self.product(key_path):
-            curve = curve.inherit(panel, CurveKeys.model_fields)
-            if not (curve.method and curve.variant):
-                raise Refused([f"{key_path}.method: expected algorithm.variant"])
-            if curve.measure is None:
-                raise Refused(
-                    [f"{key_path}.{curve.method}.measure: missing, expected quantity.metric"]
-                )
-            quantity, metric = curve.measure
-            if "measure" not in self.model_fields_set | self.grid.keys():
-                quantity, metric = curve.quantity or quantity, curve.metric or metric
+        for point in self.product(key_path):
+            curve = point.inherit(panel, {*CurveKeys.model_fields, "where"})
+            measure = curve.measure
+            if measure and "measure" not in point.model_fields_set:
+                measure = (curve.quantity or measure[0], curve.metric or measure[1])
             default = panel.experiments.get(curve.method, panel.experiment)
             experiment = curve.experiment or default
             yield curve.model_copy(update={
-                "measure": (quantity, metric),
+                "measure": measure,
                 "experiment": experiment,
-                "interpretation": curve.interpretation or file.interpretation(experiment, curve),
+                "interpretation": curve.interpretation or part.interpretation(experiment, curve),
                 "style": curve.style or curve.variant,
-                "where": {**panel.where, **curve.where},
             })  # fmt: skip
 
 
@@ -411,25 +388,24 @@ class Panel(PanelKeys, Product):
         omitted = {*CurveKeys.model_fields, "experiments"}
         return {key: value for key, value in dump(self).items() if key not in omitted}
 
-    def complete(self, figure: Figure, file: Part, key_path: str) -> Iterator[Panel]:
+    def complete(self, figure: Figure, part: Part, key_path: str) -> Iterator[Panel]:
         """Yield one complete panel per point of the grid, with the keys of its figure."""
         for panel in self.product(key_path):
-            where = {**figure.where, **panel.where}
-            panel = panel.inherit(figure, PanelKeys.model_fields.keys() - {"where"})
-            panel = panel.model_copy(update={"where": where})
-            if not panel.experiment or panel.graph in (bool(panel.curves), bool(panel.x)):
-                expected = "an experiment, and either x and curves, or graph: true"
-                raise Refused([f"{key_path}: expected {expected}"])
+            panel = panel.inherit(figure, PanelKeys.model_fields)
+            expected = "either x and curves, or graph: true"
+            is_graph = not panel.curves and not panel.x
+            is_curves = bool(panel.curves and panel.x)
+            require(is_graph if panel.graph else is_curves, key_path, None, expected)
             curves = [
                 complete
                 for curve in panel.curves
-                for complete in curve.complete(panel, file, f"{key_path}.curves")
+                for complete in curve.complete(panel, part, f"{key_path}.curves")
             ]
             measure = measure_text(panel.measure) if panel.measure else ""
             yield panel.model_copy(update={
                 "curves": curves,
-                "x_title": panel.x_title or file.titles.get(panel.x, panel.x),
-                "y_title": panel.y_title or file.titles.get(measure, ""),
+                "x_title": panel.x_title or part.titles.get(panel.x, panel.x),
+                "y_title": panel.y_title or part.titles.get(measure, ""),
             })  # fmt: skip
 
 
@@ -452,23 +428,19 @@ class Figure(PanelKeys):
             key: value for key, value in dump(self).items() if key not in PanelKeys.model_fields
         }
 
-    def complete(self, name: str, file: Part) -> Figure:
+    def complete(self, name: str, part: Part, key_path: str) -> Figure:
         """Return the figure with complete panels and caption.
 
         ``name`` is the experiment of a figure that names none.
         """
-        key_path = f"figures.{name}"
-        figure = self
-        if not self.experiment and name in file.experiments:
-            figure = self.model_copy(update={"experiment": name})
+        figure = self.model_copy(update={"experiment": self.experiment or name})
         panels = [
-            panel for entry in self.panels for panel in entry.complete(figure, file, key_path)
+            panel for entry in self.panels for panel in entry.complete(figure, part, key_path)
         ]
         titles = [panel.title for panel in panels]
-        if repeated := sorted({title for title in titles if titles.count(title) > 1}):
-            expected = "expected a different title for each panel"
-            raise Refused([f"{key_path}.panels: {expected}; repeated: {repeated}"])
-        caption = formatted(self.caption, file.sentences, f"{key_path}.caption")
+        expected = "a different title for each panel"
+        require(len({*titles}) == len(titles), f"{key_path}.panels", titles, expected)
+        caption = formatted(self.caption, part.sentences, f"{key_path}.caption")
         changes = {"panels": panels, "caption": caption, "added": ADDED in name}
         return figure.model_copy(update=changes)
 
@@ -520,18 +492,17 @@ class Table(FileEntry):
     blocks: Annotated[list[Block], Field(min_length=1)]
     """Blocks of rows, one experiment each."""
 
-    def complete(self, name: str, file: Part) -> Table:
+    def complete(self, part: Part, key_path: str) -> Table:
         """Return the table with interpretations of its methods and sentences in its caption."""
-        blocks = [
-            block.model_copy(update={"methods": [
-                row.model_copy(
-                    update={"interpretation": file.interpretation(block.experiment, row)}
-                )
-                for row in block.methods
-            ]})
-            for block in self.blocks
-        ]  # fmt: skip
-        caption = formatted(self.caption, file.sentences, f"tables.{name}.caption")
+        blocks = []
+        for block in self.blocks:
+            readings = [part.interpretation(block.experiment, row) for row in block.methods]
+            rows = [
+                row.model_copy(update={"interpretation": interpretation})
+                for row, interpretation in zip(block.methods, readings, strict=True)
+            ]
+            blocks.append(block.model_copy(update={"methods": rows}))
+        caption = formatted(self.caption, part.sentences, f"{key_path}.caption")
         return self.model_copy(update={"blocks": blocks, "caption": caption})
 
 
@@ -607,20 +578,29 @@ class Part(FileEntry):
     def interpretation(self, experiment: str, entry: Curve | TabulatedMethod) -> Interpretation:
         """Return the interpretation of the variant that a figure or table shows.
 
-        The checks of a paper refuse an unknown experiment, algorithm or variant.
+        The checks of the plan refuse an unknown experiment, algorithm or variant.
         """
-        runs = self.experiments.get(experiment)
-        variants = runs.algorithms.get(entry.method, {}) if runs else {}
-        variant = variants.get(entry.variant)
+        algorithms = (
+            self.experiments[experiment].algorithms if experiment in self.experiments else {}
+        )
+        variant = algorithms.get(entry.method, {}).get(entry.variant)
         return variant.interpretation if variant else "resolved"
 
-    def complete(self) -> dict[str, dict[str, Any]]:
-        """Return the sections of the file with complete figures, tables and claims."""
+    def complete(self, file: str, part: Part) -> dict[str, dict[str, Any]]:
         return {
             "experiments": self.experiments,
-            "figures": {name: entry.complete(name, self) for name, entry in self.figures.items()},
-            "tables": {name: entry.complete(name, self) for name, entry in self.tables.items()},
-            "claims": {n: claim.complete(f"claims.{n}") for n, claim in self.claims.items()},
+            "figures": {
+                name: entry.complete(name, part, f"{file}: figures.{name}")
+                for name, entry in self.figures.items()
+            },
+            "tables": {
+                name: entry.complete(part, f"{file}: tables.{name}")
+                for name, entry in self.tables.items()
+            },
+            "claims": {
+                name: claim.complete(f"{file}: claims.{name}")
+                for name, claim in self.claims.items()
+            },
         }
 
 
@@ -630,12 +610,6 @@ class Paper(Part):
     paper: PaperInfo
     parts: list[str] = Field(default=[], exclude=True)
     """Further files of the paper, without extension, in the folder with the paper's key."""
-    _files: dict[str, str] = PrivateAttr(default_factory=dict)
-
-    def located(self, line: str) -> str:
-        """Return an error line, which starts with a key path, after the name of its file."""
-        entry = ".".join(re.split(r"[.:\[]", line, maxsplit=2)[:2])
-        return f"{self._files.get(entry, self._files[self.paper.key])}: {line}"
 
 
 class Style(Strict):
@@ -667,11 +641,11 @@ class Audits(Strict):
 
     level: Number = Field(gt=0, lt=1)
     """Probability that any verdict of a statistical audit is wrong."""
-    pairs: dict[str, Positive]
+    pairs: Annotated[dict[Scale, Positive], Field(min_length=2)]
     """Number of pairs of data sets of each audit of a setting, by scale."""
     horizon: Positive
     """Largest number of executed iterations of a setting."""
-    max_settings: dict[str, Positive] = {}
+    max_settings: dict[Scale, Positive] = {}
     """Largest number of audited settings per cell, by scale; default: all."""
     settings: list[AuditedCell]
     """Settings of experiments that are audited; those of other papers have no effect."""
@@ -680,7 +654,7 @@ class Audits(Strict):
 class Config(Strict):
     """``config/config.yaml``; ``config/smoke.yaml`` changes the scale."""
 
-    scale: Literal["paper", "smoke"]
+    scale: Scale
     """Sizes of the experiments: paper (as in the papers) or smoke (small)."""
     seed: Whole = Field(ge=0)
     """Seed from which all random streams are derived."""
@@ -692,7 +666,7 @@ class Config(Strict):
     data: Acquisition = Acquisition()
 
 
-def read_paper(path: Path, files: dict[str, str] | None = None) -> Paper:
+def read_paper(path: Path, locations: dict[tuple[str, str], str] | None = None) -> Paper:
     """Read the file of a paper and its parts.
 
     ``parts: [a, b]`` adds the content of ``<key>/a.yaml`` and ``<key>/b.yaml``. Anchors, titles and
@@ -700,48 +674,37 @@ def read_paper(path: Path, files: dict[str, str] | None = None) -> Paper:
 
     Parameters
     ----------
-    files : dict, optional
-        File of each entry of the papers that have been read, such as ``figures.wang_fig1``; the
+    locations : dict, optional
+        File and key of each entry of the papers that have been read, by section and name; the
         entries of this paper are added.
 
     Raises
     ------
-    ConfigurationError
-        With one line per invalid key, and for a name that is used twice.
     InvalidInput
-        If a part is missing.
+        With one line per mistake, if a part is missing, and for a name that is used twice.
     """
+    locations = {} if locations is None else locations
     sections: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
-    files = {} if files is None else files
-    with _located_in(path):
-        paper = validate(Paper, read_yaml(path))
-    files[paper.paper.key] = os.path.relpath(path)
-    for file in [path, *(path.with_suffix("") / f"{name}.yaml" for name in paper.parts)]:
-        with _located_in(file):
-            part = paper if file == path else validate(Part, read_yaml(file))
-            for section, entries in part.complete().items():
-                kinds = TARGETS if section in TARGETS else (section,)
-                for name in entries:
-                    for other in (f"{kind}.{name}" for kind in kinds if f"{kind}.{name}" in files):
-                        message = f"the name is that of {files[other]}: {other}"
-                        raise Refused([f"{section}.{name}: {message}; choose another name"])
-                    files[f"{section}.{name}"] = os.path.relpath(file)
-                sections[section] |= entries
+    file = os.path.relpath(path)
+    paper = validate(Paper, read_yaml(path), f"{file}: ")
+    require(paper.paper.key == path.stem, f"{file}: paper.key", paper.paper.key, path.stem)
+    parts: dict[str, Part] = {file: paper}
+    for name in paper.parts:
+        file = os.path.relpath(path.with_suffix("") / f"{name}.yaml")
+        parts[file] = validate(Part, read_yaml(Path(file)), f"{file}: ")
+    experiments = {name: e for part in parts.values() for name, e in part.experiments.items()}
+    for file, part in parts.items():
+        complete = part.model_copy(update={"experiments": experiments})
+        for section, entries in part.complete(file, complete).items():
+            sharing = TARGETS if section in TARGETS else (section,)
+            for name in entries:
+                used = [locations[kind, name] for kind in sharing if (kind, name) in locations]
+                location = locations[section, name] = f"{file}: {section}.{name}"
+                require(not used, location, name, f"another name than that of {', '.join(used)}")
+            sections[section] |= entries
     # Sorted by number, because an earlier part may contain claims with later numbers.
     sections["claims"] = dict(sorted(sections["claims"].items()))
-    complete = paper.model_copy(update=sections)
-    complete._files = files
-    return complete
-
-
-@contextmanager
-def _located_in(file: Path) -> Generator[None]:
-    """Put the path of a file before each line of an error."""
-    try:
-        yield
-    except ConfigurationError as error:
-        lines = [f"{os.path.relpath(file)}: {line}" for line in error.lines]
-        raise ConfigurationError(lines) from None
+    return paper.model_copy(update=sections)
 
 
 def schemas() -> dict[str, dict[str, Any]]:
@@ -760,7 +723,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     """Read a YAML file with keys and values; an empty file gives an empty mapping."""
     content = yamls.read(path) or {}
     if not isinstance(content, dict):
-        raise InvalidInput(path.name, quoted(content), "keys and values")
+        raise InvalidInput(os.path.relpath(path), content, "keys with values")
     return content
 
 
@@ -768,7 +731,7 @@ def resolve_delta(delta: Any, *, agents: int, records: int) -> Any:
     """Compute the delta of a budget; ``{"records_power": k}`` means ``(agents * records)**k``."""
     if not isinstance(delta, Mapping):
         return float(delta) if arguments.is_real(delta) else delta
-    power = validate(RecordsPower, delta, prefix="budget.delta").records_power
+    power = validate(RecordsPower, delta, "budget.delta.").records_power
     arguments.whole("network.agents", agents, 1)
     arguments.whole("problem.records", records, 1)
     return math.pow(agents * records, power)

@@ -75,7 +75,7 @@ def read_statements(raw: Mapping[str, Any]) -> Statements:
     ``InvalidInput``.
     """
     statements = {
-        (paper, number): validate(Statement, entry, prefix=f"statements.{paper}.{number}")
+        (paper, number): validate(Statement, entry, f"statements.{paper}.{number}.")
         for paper, entries in raw.items()
         for number, entry in entries.items()
     }

@@ -3,10 +3,10 @@
 import sys
 from pathlib import Path
 
-from private_consensus.common import yamls
 from private_consensus.common.errors import arguments, require
 
 from ..configuration.plan import load
+from ..configuration.schema import read_yaml
 from .places import HOME
 from .reproduction import package_folders
 
@@ -26,7 +26,7 @@ def check(path: str | Path, scale: str | None = None) -> dict[str, int]:
     folder = target.parents[2] if is_paper else target
     require((folder / "config" / "config.yaml").is_file(), "PATH", str(path), EXPECTED)
     sys.path[:0] = package_folders(folder)
-    config = yamls.read(folder / "config" / "config.yaml")
+    config = read_yaml(folder / "config" / "config.yaml")
     if is_paper:
         config["papers"] = [target.stem]
     if scale is not None:
