@@ -355,12 +355,11 @@ def test_exact_moments_are_weighted_sums_of_noise_moments(problem, network, stre
     assert np.allclose(last["mean"][0, 0].ravel() - np.tile(problem.theta, 5), mean)
     sent = covariance + 2 * algorithm.noise_scale(problem, horizon) ** 2 * np.eye(10)
     centring = np.kron(np.eye(5) - 0.2, np.eye(2))
+    assert last["squared_error"][0, 0] == pytest.approx((np.trace(sent) + mean @ mean) / 5)
+    disagreement = np.trace(centring @ (sent + np.outer(mean, mean))) / 5
+    assert last["disagreement"][0, 0] == pytest.approx(disagreement)
+    agents = mean.reshape(5, 2)
     for of, prefix in ((sent, ""), (covariance, "internal_")):
-        error = (np.trace(of) + mean @ mean) / 5
-        assert last[f"{prefix}squared_error"][0, 0] == pytest.approx(error)
-        disagreement = np.trace(centring @ (of + np.outer(mean, mean))) / 5
-        assert last[f"{prefix}disagreement"][0, 0] == pytest.approx(disagreement)
-        agents = mean.reshape(5, 2)
         variance = np.diagonal(of).reshape(5, 2) + (agents - agents.mean(0)) ** 2
         high = agents.mean(0) + problem.theta + 2 * np.sqrt(variance.mean(0))
         assert np.allclose(last[f"{prefix}expected_high"][0, 0, 0], high)
@@ -390,8 +389,7 @@ def exact_moments(plan):
     @cache
     def moments(experiment, horizon):
         cell = resolved(plan.cell(experiment, "dp_ci_moments"))
-        exact = ("squared_error", "disagreement")
-        cell["measures"] = [[f"{of}{name}", "value"] for of in ("", "internal_") for name in exact]
+        cell["measures"] = [[name, "value"] for name in ("squared_error", "disagreement")]
         return run_cell(shortened(cell, horizon=horizon, runs=1), {})[0]
 
     return moments
@@ -401,15 +399,12 @@ def largest_z(plan, exact, experiment, *, horizon, louder=1.0, runs=2000):
     """Return the largest standardised difference between Monte Carlo and exact values."""
     names = {"squared_error": "squared_error", "consensus_error": "disagreement"}
     cell = resolved(plan.cell(experiment, "dp_ci"))
-    cell["measures"] = [[quantity, name] for quantity in ("released", "internal") for name in names]
+    cell["measures"] = [["released", name] for name in names]
     measured, _ = run_cell(shortened(cell, horizon=horizon, runs=runs, louder=louder), {})
-    of = {"released": "", "internal": "internal_"}
     axes = [a for a in ("gamma", "epsilon") if a in measured.columns]
     keys = [*axes, "t", "quantity"]
     mean = (
-        measured.with_columns(
-            quantity=pl.col("quantity").replace_strict(of) + pl.col("metric").replace_strict(names)
-        )
+        measured.with_columns(quantity=pl.col("metric").replace_strict(names))
         .group_by(keys)
         .agg(mean=pl.col("value").mean(), error=pl.col("value").std() / np.sqrt(runs))
     )
@@ -425,7 +420,7 @@ CASES = [("wang_extra_mse", 60), ("wang_extra_simulation", 60), ("wang_fig3", 40
 def test_monte_carlo_agrees_with_the_exact_moments(plan, exact_moments, experiment, horizon):
     """Compare the largest |z| over plotted points with Bonferroni's bound at level 1e-3."""
     largest, bound, points = largest_z(plan, exact_moments, experiment, horizon=horizon)
-    assert points >= 100
+    assert points >= 80
     assert largest < bound
 
 
