@@ -375,22 +375,9 @@ def iterate(
     observe: Observe,
     compiled: Callable[..., Any] | None = None,
 ) -> None:
-    """Run a batch of settings; each setting leaves the batch at its horizon.
+    """Run a batch of settings; each setting leaves the batch at its horizon, [settings].
 
-    Parameters
-    ----------
-    algorithm : Algorithm
-        Batch of settings.
-    problem, network
-        See :class:`Algorithm`.
-    streams : Streams
-        Random streams of all runs.
-    horizon : ndarray of int, shape (settings,)
-        Number of iterations of each setting.
-    observe : Observe
-        Callback that receives the observables of each iteration.
-    compiled : callable, optional
-        Compiled equivalent of :meth:`Algorithm.step`, with the algorithm as its first argument.
+    A ``compiled`` function replaces :meth:`Algorithm.step`; its first argument is the algorithm.
     """
     require_same_agents(problem, network)
     horizon = np.asarray(horizon)
@@ -542,13 +529,9 @@ def stack(settings: Sequence[AnyAlgorithm]) -> AnyAlgorithm:
     first = settings[0]
     if any(structure(setting) != structure(first) for setting in settings):
         raise ValueError("cannot stack settings: only their numbers may differ")
-    values_of_settings = [parameters(setting) for setting in settings]
-    stacked = {
-        name: _stack_values([values_of_setting[name] for values_of_setting in values_of_settings])
-        for name, value in values_of_settings[0].items()
-        if _is_number(value)
-    }
-    return replace(first, **stacked)
+    numeric = [name for name, value in parameters(first).items() if _is_number(value)]
+    values = {name: [getattr(setting, name) for setting in settings] for name in numeric}
+    return replace(first, **{n: np.stack(np.broadcast_arrays(*v)) for n, v in values.items()})
 
 
 def join_runs(algorithms: Sequence[Algorithm]) -> Algorithm:
@@ -562,20 +545,15 @@ def join_runs(algorithms: Sequence[Algorithm]) -> Algorithm:
         return first
     if any(structure(copy) != structure(first) for copy in algorithms):
         raise ValueError("cannot join copies of a setting: only their numbers may differ")
-    changed, values_of_runs = {}, [parameters(copy) for copy in algorithms]
-    for name in values_of_runs[0]:
-        values = [values_of_run[name] for values_of_run in values_of_runs]
+    changed = {}
+    for name in parameters(first):
+        values = [getattr(copy, name) for copy in algorithms]
         if not _is_number(values[0]) or all(np.array_equal(v, values[0]) for v in values):
             continue
         if any(np.ndim(value) for value in values):
             raise ValueError(f"{name}: cannot join arrays that differ between runs; use scalars")
         changed[name] = np.reshape(values, (-1, 1, 1))
     return replace(first, **changed) if changed else first
-
-
-def _stack_values(values: list[Any]) -> np.ndarray:
-    shape = np.broadcast_shapes(*(np.shape(value) for value in values))
-    return np.stack([np.broadcast_to(value, shape) for value in values])
 
 
 def _is_number(value: Any) -> bool:

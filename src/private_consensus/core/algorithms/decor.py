@@ -88,17 +88,9 @@ ALGORITHM = DECOR
 def pairwise_root(adjacency: np.ndarray, ratio: Any) -> np.ndarray:
     r"""Return R with :math:`RR^\top = I + r^2 L`: unit noise per agent and per pair of agents.
 
-    Parameters
-    ----------
-    adjacency : ndarray of bool, shape ([runs,] agents, agents)
-        Edges; pairs without an edge have a column of zeros.
-    ratio : float or ndarray
-        Ratio r of pair noise to individual noise.
-
-    Returns
-    -------
-    ndarray, shape (..., agents, agents + agents * (agents - 1) / 2)
-        The first agent of a pair adds the noise of the pair, and the second subtracts it.
+    The adjacency is ([runs,] agents, agents), and ``ratio`` that of pair noise to individual noise,
+    r. R has one column per agent and per pair, which is 0 without an edge. The first agent of a
+    pair adds the noise of the pair, and the second subtracts it.
     """
     agents = adjacency.shape[-1]
     first, second = np.triu_indices(agents, 1)

@@ -12,9 +12,9 @@ from .base import NOTHING, Algorithm, column, origin
 
 
 class IncAState(NamedTuple):
-    """Messages y, noisy values u and added parts s, each [settings, runs, agents, dim]."""
+    """Messages x, noisy values u and added parts s, each [settings, runs, agents, dim]."""
 
-    y: np.ndarray
+    x: np.ndarray
     u: np.ndarray
     s: np.ndarray
 
@@ -74,10 +74,7 @@ class IncA(Algorithm):
         s, rounds = u, column(self.rounds)
         if np.any(t < rounds):
             s = np.where(t < rounds, release("part", t / rounds * u), u)
-        return IncAState(network.mix(state.y) + s - state.s, u, s)
-
-    def observables(self, state, problem, t):
-        return {"released": state.y}
+        return IncAState(network.mix(state.x) + s - state.s, u, s)
 
 
 ALGORITHM = IncA

@@ -100,12 +100,7 @@ EXAMPLE = {"problem": "logistic_regression", "parameters": {"visits": 2}}
 def selected(probabilities: np.ndarray, uniform: np.ndarray) -> np.ndarray:
     """Return 1 for the agent that a uniform number selects, 0 for the others.
 
-    Parameters
-    ----------
-    probabilities : ndarray, shape (settings, runs, agents, 1)
-        Probabilities of the agents.
-    uniform : ndarray, shape (runs, 1, 1)
-        Numbers in [0, 1).
+    The probabilities are [settings, runs, agents, 1], and the numbers in [0, 1) are [runs, 1, 1].
     """
     upper = probabilities.cumsum(-2)
     threshold = uniform * upper[..., -1:, :]

@@ -97,18 +97,8 @@ def solve_in_lanes(loss, linear, penalty, centre, start, tolerance=None):
     """Solve the problems in compiled code, one per SIMD lane.
 
     The default tolerance is proportional to the weight of a record, as the effect of a record is.
-    All settings of an agent, and all runs that share the records, are solved together.
-
-    Parameters
-    ----------
-    linear, centre : ndarray, broadcastable to (settings, runs, agents, dim)
-        Linear coefficient a and centre c of the quadratic penalty.
-    penalty : ndarray, broadcastable to (settings, runs, agents, 1)
-        Coefficient D > 0 of the quadratic penalty.
-    start : ndarray, shape (settings, runs, agents, dim)
-        Initial points.
-    tolerance : float or ndarray, optional
-        l2 norm of the gradient at the result.
+    All settings of an agent, and all runs that share the records, are solved together. The
+    parameters are those of :meth:`.Problem.proximal`.
     """
     batch_shape = start.shape[:-1]
     pull = np.broadcast_to(linear - penalty * centre, start.shape)
@@ -143,10 +133,7 @@ def solve_in_lanes(loss, linear, penalty, centre, start, tolerance=None):
 
 
 def solve_by_arrays(loss, linear, penalty, centre, start, tolerance=None):
-    """Solve the problems by array operations on all agents, for small problems.
-
-    The parameters are those of :func:`solve_in_lanes`.
-    """
+    """Solve the problems as :func:`solve_in_lanes`, by array operations on all agents."""
     values, vectors = loss.hessian_bound
     inverse = 1.0 / (values + penalty)
     pull = linear - penalty * centre

@@ -60,17 +60,9 @@ def add_losses(
 ) -> dict[str, np.ndarray]:
     r"""Return the losses after one more message.
 
-    Parameters
-    ----------
-    losses : mapping
-        Losses before the message.
-    problem
-    position, length : ndarray, shape (settings, runs, agents, dim)
-        Message minus the lower end of its interval, and length of the interval.
-    scale : float or ndarray
-        Scale :math:`1/\beta` of the noise.
-    step_size : float or ndarray
-        Factor :math:`\alpha` of the gradient in a message.
+    ``position`` is the message minus the lower end of its interval, and ``length`` that of the
+    interval, each [settings, runs, agents, dim]. The noise has the scale :math:`1/\beta`, and the
+    gradient in a message the factor :math:`\alpha`, ``step_size``.
     """
     beta = 1.0 / np.asarray(scale)
     published = step_size * problem.published_change
