@@ -10,6 +10,7 @@ from private_consensus.kernels import compiling
 from private_consensus.kernels.compiling import limited_threads
 from private_consensus.kernels.normals import (
     fill_normals,
+    fill_uniforms,
     fill_words,
     normals,
     threefry,
@@ -49,6 +50,12 @@ def test_threefry_words_equal_the_published_known_answers(key, counter, expected
         words = threefry(key, x, y)
     assert tuple(map(int, words)) == expected
     assert tuple(int(w[0]) for w in drawn(key, x, y, 1, fill_words, np.uint32)) == expected
+
+
+def test_uniforms_are_the_upper_24_bits_of_words():
+    uniforms = drawn(KEY, 0, 0, 1000, fill_uniforms)
+    for word, uniform in zip(drawn(KEY, 0, 0, 1000, fill_words, np.uint32), uniforms, strict=True):
+        np.testing.assert_array_equal(uniform, (word >> np.uint32(8)) * 2.0**-24)
 
 
 def test_compiled_normals_agree_with_the_numpy_reference():

@@ -124,18 +124,16 @@ def test_compiled_updates_agree_with_the_numpy_reference(dim):
     np.testing.assert_allclose(updated, expected, atol=2e-5)
     table = rows.discrete_table(6.25)
     np.testing.assert_array_equal(
-        messages.discrete_of(table, KEY, 9, (3, dim)), compiled(table, dim)
+        messages.discrete_of(table, KEY, 9, (3, dim)), samples_by_search(table, dim)
     )
 
 
-def compiled(table, dim):
-    """Return discrete Gaussian samples of three agents from the compiled loop."""
-    samples = np.empty((3, dim), np.float32)
-    for i, row in enumerate(samples):
-        columns = np.arange(dim, dtype=np.uint32)
-        words = threefry(KEY, np.uint32(9 + i), columns)
-        rows.find_steps(table, *KEY, np.uint32(9 + i), np.uint32(0), *words, row)
-    return samples
+def samples_by_search(table, dim):
+    """Return discrete Gaussian samples of three agents, decided by the first 64 bits."""
+    counters = np.arange(9, 12, dtype=np.uint32)[:, None]
+    high, low = threefry(KEY, counters, np.arange(dim, dtype=np.uint32))
+    words = (high.astype(np.uint64) << np.uint64(32)) | low
+    return np.searchsorted(table.high, words) + table.lowest
 
 
 # --- Discrete Gaussian ----------------------------------------------------------------------------
