@@ -11,9 +11,6 @@ from ..parameters import Positive
 from ..solvers import minimise
 from .base import Algorithm, Iterates
 
-CHUNK = 4096
-"""Number of rows per block of second derivatives."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Logistic(Algorithm):
@@ -55,36 +52,27 @@ def fit(problem, ridge: float) -> np.ndarray:
     ``ridge`` is the coefficient :math:`\lambda > 0`.
     """
     rows, dim = problem.features.shape
-    centre, curvature_of_all_rows, magnitude = _of_all_rows(problem, ridge)
+    magnitude = float(np.abs(problem.features).sum())
+    centre = minimise(
+        lambda w: _gradient(problem, 1.0, ridge, w),
+        lambda w, selected: _hessian(problem, ridge, w)[None],
+        np.zeros((1, dim)),
+        magnitude=magnitude,
+    )
     # The training rows are a sample of all rows: their Hessian is about this fraction.
-    curvature = problem.records / rows * curvature_of_all_rows
-    start = np.repeat(centre, len(problem.test), axis=0)
+    curvature = problem.records / rows * _hessian(problem, ridge, centre)
     mask = problem.in_training()
     return minimise(
         lambda w: _gradient(problem, mask, ridge, w),
         lambda w, selected: np.broadcast_to(curvature, (*w.shape, dim))[selected],
-        start,
+        np.repeat(centre, len(problem.test), axis=0),
         descend=lambda slope: np.linalg.solve(curvature, slope.T).T,
         magnitude=magnitude,
     )
 
 
-def _of_all_rows(problem, ridge: float) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return the minimiser for all rows, the Hessian at it, and the sum of absolute features."""
-    rows, dim = problem.features.shape
-    all_rows = np.ones((rows, 1))
-    magnitude = float(np.abs(problem.features).sum())
-    centre = minimise(
-        lambda w: _gradient(problem, all_rows, ridge, w),
-        lambda w, selected: _hessian(problem, all_rows, ridge, w)[selected],
-        np.zeros((1, dim)),
-        magnitude=magnitude,
-    )
-    return centre, _hessian(problem, all_rows, ridge, centre)[0], magnitude
-
-
 def _gradient(problem, mask, ridge, w) -> np.ndarray:
-    """Compute the gradient at w [runs, d], with the row weights ``mask`` [rows, runs]."""
+    """Compute the gradient at w [runs, d], with the row weights ``mask``."""
     x, y = problem.features, problem.labels
     residual = x @ w.T
     expit(residual, out=residual)
@@ -93,12 +81,9 @@ def _gradient(problem, mask, ridge, w) -> np.ndarray:
     return residual.T @ x + ridge * w
 
 
-def _hessian(problem, mask, ridge, w) -> np.ndarray:
+def _hessian(problem, ridge, w) -> np.ndarray:
+    """Compute the Hessian, [d, d], for all rows at one point w [1, d]."""
     x = problem.features
-    total = np.zeros((len(w), x.shape[1], x.shape[1])) + ridge * np.eye(x.shape[1])
-    for first in range(0, len(x), CHUNK):
-        rows = x[first : first + CHUNK]
-        margin = rows @ w.T
-        weight = mask[first : first + CHUNK] * expit(margin) * expit(-margin)
-        total += (rows.T * weight.T[:, None, :]) @ rows
-    return total
+    margin = x @ w[0]
+    weight = expit(margin) * expit(-margin)
+    return (x.T * weight) @ x + ridge * np.eye(x.shape[1])

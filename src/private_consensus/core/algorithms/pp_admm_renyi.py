@@ -48,7 +48,8 @@ class RenyiAccountedPPADMM(PlausiblyPrivateADMM):
         kappa = float(problem.record_curvature / (ridge + np.min(penalty)))
         return replace(
             super().hidden_minimiser(problem, penalty),
-            sensitivity=2.0 * problem.largest_record_gradient,
+            # Rows have norm 1, so that the gradient of a record is at most its weight.
+            sensitivity=2.0 * problem.weight,
             kappa=kappa,
             proven=True,
             note="",

@@ -42,12 +42,9 @@ def minimise(
     beta, gamma = np.vecmat(linear, vectors), np.vecmat(absolute, vectors)
     retained = values > 0
     inverse = np.divide(1.0, values, out=np.zeros_like(values), where=retained)
-    return np.matvec(vectors, _point(inverse, beta, gamma, _multiplier(inverse, beta, gamma)))
-
-
-def _point(inverse, beta, gamma, t) -> np.ndarray:
-    r"""Compute the minimiser :math:`w(t) = -\frac12 \Lambda^{-1} (\beta + t\gamma)` for fixed t."""
-    return -0.5 * inverse * (beta + t[..., None] * gamma)
+    t = _multiplier(inverse, beta, gamma)
+    # For a fixed t, the objective is a quadratic.
+    return np.matvec(vectors, -0.5 * inverse * (beta + t[..., None] * gamma))
 
 
 def _multiplier(inverse, beta, gamma) -> np.ndarray:
