@@ -2,7 +2,6 @@
 
 import io
 import zipfile
-from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -63,8 +62,8 @@ def test_the_archive_is_read_without_extracting_it(publisher, monkeypatch, tmp_p
     publisher.files["/adult.zip"] = zipped(files)
     catalogue_entry = entry("adult")
     (source,) = catalogue_entry.publishers
-    source = replace(source, url=publisher.url, checksum=checksum_of(small))
-    changed = replace(catalogue_entry, publishers=(source,))
+    source = source.model_copy(update={"url": publisher.url, "checksum": checksum_of(small)})
+    changed = catalogue_entry.model_copy(update={"publishers": (source,)})
     monkeypatch.setattr(acquisition, "entry", lambda _: changed)
     raw, provenance = acquire("adult", Acquisition(cache=str(tmp_path), source="official"))
     assert raw.equals(small)

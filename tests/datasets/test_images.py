@@ -5,7 +5,6 @@ import hashlib
 import io
 import pickle
 import tarfile
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -42,11 +41,13 @@ def hosts(monkeypatch, dataset, urls, **changes):
     """Replace the URLs and other fields of the publishers of a data set."""
     catalogue_entry = entry(dataset)
     publishers = tuple(
-        replace(p, url=url, **changes)
+        p.model_copy(update={"url": url, **changes})
         for p, url in zip(catalogue_entry.publishers, urls, strict=False)
     )
     monkeypatch.setattr(
-        acquisition, "entry", lambda _: replace(catalogue_entry, publishers=publishers)
+        acquisition,
+        "entry",
+        lambda _: catalogue_entry.model_copy(update={"publishers": publishers}),
     )
 
 

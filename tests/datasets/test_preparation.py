@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -197,3 +198,16 @@ def test_parity_has_means_of_blocks_and_even_digits_as_positive(raws):
     rows = np.column_stack([*expected, np.ones(len(images))])
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     np.testing.assert_allclose(data.features, rows, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("change", "column"),
+    [
+        (pl.lit(21.7).alias("age"), "age"),
+        (pl.lit(None, pl.String).alias("income"), "income"),
+    ],
+)
+def test_fractions_and_missing_labels_are_refused(raws, change, column):
+    raw, _ = raws["adult"]
+    with pytest.raises(InvalidInput, match=f"^{column}: "):
+        adult.SCHEMA.check(raw.with_columns(change))

@@ -1,7 +1,6 @@
 """Test that both sources of the US data give one canonical table, on synthetic records."""
 
 import io
-from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -106,17 +105,15 @@ def test_education_codes_map_to_their_canonical_category(education):
 def bureau(publisher, monkeypatch):
     """Start a local server of Census Bureau data: two states with the same five persons."""
     catalogue_entry = entry("us")
-    census = replace(
-        catalogue_entry.publishers[0],
-        url=publisher.url,
-        files={"csv_pxx.zip": None, "csv_hxx.zip": None, "csv_pyy.zip": None, "csv_hyy.zip": None},
-    )
+    files = ("csv_pxx.zip", "csv_hxx.zip", "csv_pyy.zip", "csv_hyy.zip")
+    changes = {"url": publisher.url, "files": dict.fromkeys(files)}
+    census = catalogue_entry.publishers[0].model_copy(update=changes)
     monkeypatch.setattr(us, "STATES", {"xx": 77, "yy": 78})
     for state, number in us.STATES.items():
         for kind, text in (("p", PERSONS), ("h", HOUSES)):
             files = {"README.pdf": "x", f"psam_{kind}{number}.csv": text}
             publisher.files[f"/csv_{kind}{state}.zip"] = zipped(files)
-    changed = replace(catalogue_entry, publishers=(census,))
+    changed = catalogue_entry.model_copy(update={"publishers": (census,)})
     monkeypatch.setattr(acquisition, "entry", lambda _: changed)
     return publisher
 

@@ -69,7 +69,6 @@ def _card(row: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("needs", row["needs"]),
         ("SHA-256", row["checksum"]),
         ("prepared as", ", ".join(row["preparations"])),
-        ("search time", f"{row['seconds']:.1f} s"),
     ]
 
 

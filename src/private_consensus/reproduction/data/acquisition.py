@@ -2,7 +2,6 @@
 
 import logging
 import os
-import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
@@ -19,7 +18,6 @@ from private_consensus.common.secrets import ipums_key
 
 from .catalogue import DATA_SETS, Entry, Source, entry, module_of
 from .downloads import Unavailable, download, download_extract
-from .preparation import PREPARATIONS
 from .raw import Provenance, Raw, checksum_of, read_provenance
 
 log = logging.getLogger(__name__)
@@ -218,12 +216,12 @@ def _surrogate(
 def summary(acquisition: Acquisition) -> list[dict[str, Any]]:
     """Acquire all data sets and describe each of them in a row.
 
-    It has size, label and its rate, source and reason, checksum, licence, requirements,
-    preparations and seconds.
+    It has size, label and its rate, source and reason, checksum, licence, requirements and
+    preparations.
     """
     rows = []
     for name in DATA_SETS:
-        start, about = time.monotonic(), entry(name)
+        about = entry(name)
         raw, provenance = acquire(name, acquisition)
         rows.append(
             {
@@ -231,8 +229,7 @@ def summary(acquisition: Acquisition) -> list[dict[str, Any]]:
                 **module_of(name).SCHEMA.describe(raw),
                 **asdict(provenance),
                 "needs": about.needs,
-                "preparations": [p.name for p in PREPARATIONS.values() if p.dataset == name],
-                "seconds": round(time.monotonic() - start, 2),
+                "preparations": list(about.preparations),
             }
         )
     return rows

@@ -34,12 +34,10 @@ SCHEMA = Schema(
     protected={
         **SEX_RACE_AGE,
         "marital_status": Protected(
-            column="marital_status",
-            values=("Married-AF-spouse", "Married-civ-spouse", "Married-spouse-absent"),
-            meaning="1 = married",
+            "1 = married", pl.col("marital_status").str.starts_with("Married-")
         ),
         "relationship": Protected(
-            column="relationship", values=("Husband", "Wife"), meaning="1 = husband or wife"
+            "1 = husband or wife", pl.col("relationship").is_in(["Husband", "Wife"])
         ),
     },
     train=TRAIN,

@@ -49,7 +49,7 @@ SCHEMA = Schema(
     categories={},
     label=LABEL,
     positive=0,
-    protected={"sex": Protected(column="sex", values=(1,), meaning="1 = male")},
+    protected={"sex": Protected("1 = male", pl.col("sex") == 1)},
 )
 
 

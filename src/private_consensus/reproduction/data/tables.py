@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 
-from private_consensus.common.errors import InvalidInput, arguments
+from private_consensus.common.errors import InvalidInput, arguments, require
 
 from .prepared import Prepared
 
@@ -19,29 +20,24 @@ if TYPE_CHECKING:
 MISSING = "?"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Protected:
-    """Binary protected attribute: 1 if ``column`` is in ``values`` or at least ``above``, else 0.
+class Protected(NamedTuple):
+    """Binary protected attribute: 1 in the rows that satisfy a condition, else 0.
 
     ``meaning`` describes the value 1.
     """
 
-    column: str
     meaning: str
-    values: tuple[str | int, ...] = ()
-    above: float | None = None
+    condition: pl.Expr
 
     def of(self, table: pl.DataFrame) -> pl.Series:
         """Return the attribute of every row as 0 or 1; a missing value gives 0."""
-        column = table[self.column]
-        is_protected = column.is_in(self.values) if self.above is None else column >= self.above
-        return is_protected.fill_null(False).cast(pl.Int8)
+        return table.select(self.condition.fill_null(False).cast(pl.Int8)).to_series()
 
 
 SEX_RACE_AGE = {
-    "sex": Protected(column="sex", values=("Male",), meaning="1 = male"),
-    "race": Protected(column="race", values=("White",), meaning="1 = white"),
-    "age": Protected(column="age", above=40, meaning="1 = 40 years or older"),
+    "sex": Protected("1 = male", pl.col("sex") == "Male"),
+    "race": Protected("1 = white", pl.col("race") == "White"),
+    "age": Protected("1 = 40 years or older", pl.col("age") >= 40),
 }
 """Protected attributes of several data sets."""
 
@@ -89,16 +85,22 @@ class Schema:
     def check(self, table: pl.DataFrame) -> pl.DataFrame:
         """Return the table with canonical types and column order.
 
-        Missing columns, and values outside the code book, raise :class:`InvalidInput`.
+        Missing columns and labels, fractions, and values outside the code book raise
+        :class:`InvalidInput`.
         """
         absent = [c for c in self.columns if c not in table.columns]
         if absent:
             raise InvalidInput(
                 "columns", ", ".join(table.columns), f"also the columns {', '.join(absent)}"
             )
+        for column in table.select(cs.float() & cs.by_name(*self.columns)).iter_columns():
+            fractions = column.filter(column % 1 != 0).to_list()  # a conversion would truncate them
+            require(not fractions, column.name, fractions[:1], "whole numbers")
         table = table.select(
             pl.col(c).cast(pl.String if c in self.categories else pl.Int64) for c in self.columns
         )
+        is_complete = table.height > 0 and not table[self.label].has_nulls()
+        require(is_complete, self.label, None, "a label in each row, and at least one row")
         for column, allowed in self.categories.items():
             for value in table[column].drop_nulls().unique().sort():
                 arguments.choice(column, value, allowed)

@@ -68,11 +68,9 @@ SCHEMA = Schema(
     protected={
         **SEX_RACE_AGE,
         "marital_status": Protected(
-            column="marital_status",
-            values=("Married", "Married-spouse-absent"),
-            meaning="1 = married",
+            "1 = married", pl.col("marital_status").str.starts_with("Married")
         ),
-        "employed": Protected(column="employed", values=(1,), meaning="1 = employed"),
+        "employed": Protected("1 = employed", pl.col("employed") == 1),
     },
 )
 
