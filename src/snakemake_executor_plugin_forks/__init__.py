@@ -3,19 +3,16 @@
 Importing the libraries takes longer than most small jobs. Snakemake finds this package by its name;
 ``--executor forks`` selects it. Jobs run on this machine and must have a ``script:``.
 
-Snakemake and the server exchange messages through an unnamed pair of sockets, to which no other
-process can connect. The server ends with Snakemake, and each job ends with the server.
+A connection to the server needs the random key of Snakemake's process. The server ends with
+Snakemake, and each job ends with the server.
 """
 
 import pickle
 import signal
-import subprocess
 import sys
-from contextlib import suppress
-from multiprocessing import Pipe
-from multiprocessing.connection import Connection
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Thread
 
 from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
@@ -23,24 +20,16 @@ from snakemake_interface_executor_plugins.executors.real import RealExecutor
 from snakemake_interface_executor_plugins.jobs import JobExecutorInterface
 from snakemake_interface_executor_plugins.settings import CommonSettings, ExecMode
 
+from .server import start_server
+
 common_settings = CommonSettings(
     non_local_exec=False,
     implies_no_shared_fs=False,
     job_deploy_sources=False,
     auto_deploy_default_storage_provider=False,
 )
-
-
-def start_server() -> tuple[subprocess.Popen, Connection]:
-    """Start the process that runs jobs, and return it with the connection to it."""
-    connection, remote = Pipe()
-    with remote:
-        server = subprocess.Popen(
-            [sys.executable, "-m", f"{__name__}.server", str(remote.fileno())],
-            pass_fds=[remote.fileno()],
-            stdin=subprocess.DEVNULL,
-        )
-    return server, connection
+MAX_JOBS = 1000
+"""Largest number of jobs that run simultaneously."""
 
 
 def handle_termination_in_thread() -> None:
@@ -62,71 +51,49 @@ class Executor(RealExecutor):
     def __post_init__(self) -> None:
         if self.workflow.deployment_settings.deployment_method:
             raise WorkflowError("executor forks: expected no --sdm; use --executor local with it")
-        self._connection: Connection | None = None
-        self._receiver: Thread | None = None
-        self._running: dict[int, SubmittedJobInfo] = {}
-        self._lock = Lock()
-        self._terminates_in_thread = False
-
-    def run_jobs(self, jobs: list[JobExecutorInterface]) -> None:
-        """Run jobs; before the first ones, protect Snakemake's handler of SIGTERM."""
-        if not self._terminates_in_thread:
-            handle_termination_in_thread()
-            self._terminates_in_thread = True
-        super().run_jobs(jobs)
+        self._threads = ThreadPoolExecutor(MAX_JOBS)
+        self._server = None
 
     def run_job(self, job: JobExecutorInterface) -> None:
         """Remove old outputs of a job, then send the job to the server."""
+        submitted = SubmittedJobInfo(job)
         if not job.is_group() and job.rule.norun:  # a target that only collects its inputs
-            submitted = SubmittedJobInfo(job)
             self.report_job_submission(submitted)
             self.report_job_success(submitted)
             return
         if job.is_group() or not job.rule.script:
             raise WorkflowError(f"executor forks: expected a single job with a script: {job.name}")
+        if self._server is None:
+            handle_termination_in_thread()
+            self._server = start_server()
+            self._jobs = self._server.Jobs()
         for path in map(Path, job.output):
             path.unlink(missing_ok=True)
             path.parent.mkdir(parents=True, exist_ok=True)
         script = Path(job.rule.snakefile).parent / job.rule.script
-        message = job.jobid, str(script.resolve()), pickle.dumps(_script_object(job))
-        submitted = SubmittedJobInfo(job)
         # Snakemake marks outputs as incomplete here, before the job can write them.
         self.report_job_submission(submitted)
-        with self._lock:
-            if self._connection is None:
-                server, self._connection = start_server()
-                self._receiver = Thread(target=self._receive, args=(server, self._connection))
-                self._receiver.start()
-            self._running[job.jobid] = submitted
-            with suppress(OSError):  # The receiver reports the job if the server has ended.
-                self._connection.send(message)
+        content = pickle.dumps(_script_object(job))
+        self._threads.submit(self._run, submitted, str(script.resolve()), content)
 
-    def _receive(self, server: subprocess.Popen, connection: Connection) -> None:
-        """Report results until the server ends; then report running jobs as failed."""
-        with suppress(EOFError, OSError):
-            while True:
-                jobid, exit_code = connection.recv()
-                submitted = self._running.pop(jobid)
-                if exit_code == 0:
-                    self.report_job_success(submitted)
-                else:
-                    self.report_job_error(submitted, msg=_failure(exit_code))
-        server.wait()
-        with self._lock:
-            self._connection = None
-            lost, self._running = self._running, {}
-        for submitted in lost.values():
-            self.report_job_error(submitted, msg="The process that runs jobs has ended.")
+    def _run(self, submitted: SubmittedJobInfo, script: str, content: bytes) -> None:
+        """Run a job on the server, and report its result."""
+        try:
+            exit_code = self._jobs.run(script, content)
+        except (EOFError, OSError) as error:
+            text = f"The process that runs jobs has ended, or cannot start a job: {error!r}"
+            self.report_job_error(submitted, msg=text)
+            return
+        if exit_code == 0:
+            self.report_job_success(submitted)
+        else:
+            self.report_job_error(submitted, msg=_failure(exit_code))
 
     def shutdown(self) -> None:
         """Wait for running jobs, then end the server."""
-        with self._lock:
-            connection, receiver = self._connection, self._receiver
-            if connection is not None:
-                with suppress(OSError):
-                    connection.send(None)
-        if receiver is not None:
-            receiver.join()
+        self._threads.shutdown()
+        if self._server is not None:
+            self._server.shutdown()
 
     def cancel(self) -> None:
         """Wait for running jobs. A keyboard interrupt reaches them from the terminal."""

@@ -1,11 +1,4 @@
-"""Process that imports libraries and forks for each job.
-
-    python -m snakemake_executor_plugin_forks.server FILE_DESCRIPTOR
-
-The server receives ``(job id, script, pickled snakemake object)``, and answers with
-``(job id, exit code)``.
-It receives ``None`` when no further job follows.
-"""
+"""Process that imports libraries and forks for each job."""
 
 import ast
 import gc
@@ -15,11 +8,13 @@ import pickle
 import runpy
 import signal
 import sys
-import traceback
 from contextlib import suppress
+from functools import cache
 from multiprocessing import get_context
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import wait
+from multiprocessing.managers import BaseManager
 from pathlib import Path
+from threading import Lock
 
 PRELOAD_AFTER = 4
 """Number of jobs after which the server imports modules that few jobs need."""
@@ -36,58 +31,62 @@ MODULES = (
 """Modules that the library imports inside functions."""
 
 
-def serve(connection: Connection) -> None:
-    """Run jobs until no further job follows or Snakemake has ended."""
+class Jobs:
+    """Jobs of the server; each one is a fork. Calls may come from several threads."""
+
+    def __init__(self) -> None:
+        self._started, self._lock = 0, Lock()
+
+    def run(self, script: str, content: bytes) -> int:
+        """Run a script with a pickled snakemake object, and return the exit code."""
+        process = get_context("fork").Process(target=run_script, args=(script, content))
+        # No thread imports a module or ends a process while another one forks.
+        with self._lock:
+            import_modules_of(script)
+            self._started += 1
+            if self._started == PRELOAD_AFTER:
+                preload()
+            process.start()
+        wait([process.sentinel])
+        with self._lock:
+            process.join()
+        return process.exitcode or 0
+
+
+class Server(BaseManager):
+    """Process with :class:`Jobs`. It ignores SIGINT, which a terminal also sends to the jobs."""
+
+
+Server.register("Jobs", Jobs, exposed=["run"])
+
+
+def start_server(method: str = "spawn") -> Server:
+    """Start the process that runs jobs; it ends with this process."""
+    # Imported here: Snakemake imports this module before it reads a workflow.
     from private_consensus.kernels.forks import end_with_parent
 
-    def run_job(script: str, content: bytes) -> None:
-        """Run a script in a forked process."""
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        end_with_parent()
-        sys.argv = [script]
-        sys.path.append(os.path.dirname(script))
-        runpy.run_path(script, {"snakemake": pickle.loads(content)}, "__main__")
-
-    # A terminal interrupts the jobs too, and their exit codes are waited for.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    context = get_context("fork")
-    scripts: set[str] = set()
-    running: dict[int, tuple[int, object]] = {}
-    started, is_open = 0, True
-    while is_open or running:
-        for ready in wait([connection, *running]):
-            if ready is connection:
-                message = connection.recv()
-                if message is None:
-                    is_open = False
-                    continue
-                jobid, script, content = message
-                if script not in scripts:
-                    scripts.add(script)
-                    import_modules_of(script)
-                started += 1
-                if started == PRELOAD_AFTER:
-                    preload()
-                process = context.Process(target=run_job, args=(script, content))
-                try:
-                    process.start()
-                except OSError as error:
-                    print(f"Cannot start a process for {script}: {error}", file=sys.stderr)
-                    connection.send((jobid, 1))
-                else:
-                    running[process.sentinel] = jobid, process
-            else:
-                jobid, process = running.pop(ready)
-                process.join()
-                connection.send((jobid, process.exitcode))
-                process.close()
+    server = Server(ctx=get_context(method))
+    server.start(end_with_parent)
+    return server
 
 
+def run_script(script: str, content: bytes) -> None:
+    """Run a script in a forked process, which ends with the server."""
+    from private_consensus.kernels.forks import end_with_parent
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    end_with_parent()
+    sys.argv = [script]
+    sys.path.append(os.path.dirname(script))
+    runpy.run_path(script, {"snakemake": pickle.loads(content)}, "__main__")
+
+
+@cache
 def import_modules_of(script: str) -> None:
     """Import the modules that a script imports. A failure is left to the job."""
-    tree = ast.parse(Path(script).read_bytes())
-    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
     with suppress(Exception):
+        tree = ast.parse(Path(script).read_bytes())
+        imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
         exec(compile(ast.Module(imports, []), script, "exec"), {})
     # Forks share the pages of modules as long as no garbage collection writes to them.
     gc.collect()
@@ -106,14 +105,3 @@ def preload() -> None:
     compiling.begin()
     gc.collect()
     gc.freeze()
-
-
-if __name__ == "__main__":
-    try:
-        serve(Connection(int(sys.argv[1])))
-    except (EOFError, ConnectionError):
-        pass  # Snakemake has ended.
-    except Exception:
-        traceback.print_exc()
-    # Does not wait for jobs: they end with this process.
-    os._exit(0)

@@ -253,41 +253,25 @@ def _answering(home: Path, variables: dict, connection: Connection) -> None:
             connection.send(_answered(*connection.recv()))
 
 
-class _Forked:
-    """Server that is a fork of the warm process, which waits for it."""
-
-    def wait(self) -> None:
-        """Return immediately, since the server is no child of Snakemake's process."""
-
-
 def _answered(folder: Path, arguments: list[str], variables: dict) -> tuple[int, str, str]:
     """Run Snakemake in a fork and return its exit code and the text of its two streams.
 
     Another fork runs its jobs, so that they need not wait for imports.
     """
     import snakemake_executor_plugin_forks as executor
-    from snakemake_executor_plugin_forks.server import serve
 
     readers, writers = zip(*(FORKS.Pipe(duplex=False) for _ in range(2)), strict=True)
-    connection, remote = multiprocessing.Pipe()
-    server = os.fork()
-    if not server:
-        connection.close()
-        _settled(folder, variables, writers)
-        with _leaving(), contextlib.suppress(EOFError, ConnectionError):
-            serve(remote)
-    remote.close()
     child = os.fork()
     if not child:
         _settled(folder, variables, writers)
-        executor.start_server = lambda: (_Forked(), connection)
+        server = executor.start_server("fork")
+        executor.start_server = lambda: server
         with _leaving():
             _snakemake(arguments)
-    for end in (connection, *writers):
+    for end in writers:
         end.close()
     with ThreadPoolExecutor(2) as listeners:
         texts = list(listeners.map(_all_of, readers))
-    os.waitpid(server, 0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), *texts
 
 

@@ -3,18 +3,16 @@
 import os
 import pickle
 import signal
-import subprocess
 import textwrap
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Event, Lock
 
 import psutil
 import pytest
-from scratch import ROOT
 
 from snakemake_executor_plugin_forks import handle_termination_in_thread, start_server
 
@@ -24,23 +22,18 @@ TIMEOUT_S = 300
 class Server:
     """Fork server in a folder, with the calls that Snakemake makes."""
 
-    def __init__(self, process: subprocess.Popen, connection: Connection, folder: Path) -> None:
-        self.process, self.connection, self.folder = process, connection, folder
+    def __init__(self, folder: Path, threads: ThreadPoolExecutor) -> None:
+        self.manager, self.folder, self._threads = start_server(), folder, threads
+        self._jobs = self.manager.Jobs()
+        self.process = psutil.Process().children()[-1]
 
-    def send(self, jobid: int, text: str, content: bytes = pickle.dumps("snakemake")) -> None:
-        script = self.folder / f"{jobid}.py"
+    def send(self, name: str, text: str, content: bytes = pickle.dumps("snakemake")) -> Future[int]:
+        script = self.folder / f"{name}.py"
         script.write_text(textwrap.dedent(text))
-        self.connection.send((jobid, str(script), content))
+        return self._threads.submit(self._jobs.run, str(script), content)
 
-    def receive(self) -> tuple[int, int]:
-        assert self.connection.poll(TIMEOUT_S)
-        return self.connection.recv()
-
-    def run(self, text: str, **options) -> int:
-        self.send(0, text, **options)
-        jobid, exit_code = self.receive()
-        assert jobid == 0
-        return exit_code
+    def run(self, text: str, name: str = "job", **options) -> int:
+        return self.send(name, text, **options).result(TIMEOUT_S)
 
     def started(self, name: str) -> list[psutil.Process]:
         """Wait until jobs have written their process ids to files named ``name``."""
@@ -51,11 +44,13 @@ class Server:
 @pytest.fixture
 def server(tmp_path, monkeypatch) -> Iterator[Server]:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
-    process, connection = start_server()
-    yield Server(process, connection, tmp_path)
-    connection.close()
-    process.wait(TIMEOUT_S)
+    with ThreadPoolExecutor() as threads:
+        server = Server(tmp_path, threads)
+        yield server
+        for job in psutil.Process().children(recursive=True):
+            if job.ppid() == server.process.pid:
+                job.kill()
+    server.manager.shutdown()
 
 
 def wait_for(condition) -> None:
@@ -82,7 +77,7 @@ SLEEP = """
 
 
 def test_a_job_has_the_imports_of_the_server_and_its_own_snakemake_object(server):
-    assert server.run("import colorsys\n") == 0
+    assert server.run("import colorsys\n", "first") == 0
     text = """
         import sys
         from pathlib import Path
@@ -94,7 +89,7 @@ def test_a_job_has_the_imports_of_the_server_and_its_own_snakemake_object(server
     """
     assert server.run(text, content=pickle.dumps({"threads": 1})) == 0
     folder = str(server.folder)
-    expected = [True, {"threads": 1}, "__main__", [f"{folder}/0.py"], folder, ""]
+    expected = [True, {"threads": 1}, "__main__", [f"{folder}/job.py"], folder, ""]
     assert (server.folder / "seen").read_text() == repr(expected)
     assert server.run("import colorsys; assert not hasattr(colorsys, 'changed')") == 0
 
@@ -112,20 +107,28 @@ def test_a_job_has_the_imports_of_the_server_and_its_own_snakemake_object(server
     ],
 )
 def test_a_failing_job_does_not_end_other_jobs(server, text, exit_code):
-    server.send(1, SLEEP.format(name="other"))
+    server.send("other", SLEEP.format(name="other"))
     [other_job] = server.started("other.pid")
     assert server.run(text) == exit_code
     assert not has_ended(other_job)
-    assert server.run("pass") == 0
+    assert server.run("pass", "last") == 0
 
 
 def test_sigint_ends_a_job_and_not_the_server(server):
-    server.send(1, SLEEP.format(name="job"))
+    exit_code = server.send("sleep", SLEEP.format(name="job"))
     [job] = server.started("job.pid")
     for process in (server.process, job):
         process.send_signal(signal.SIGINT)
-    assert server.receive() == (1, 1)
+    assert exit_code.result(TIMEOUT_S) == 1
     assert server.run("pass") == 0
+
+
+def test_a_job_ends_with_the_server(server):
+    outcome = server.send("sleep", SLEEP.format(name="job"))
+    [job] = server.started("job.pid")
+    server.process.kill()
+    assert isinstance(outcome.exception(TIMEOUT_S), EOFError | OSError)
+    wait_for(lambda: has_ended(job))
 
 
 def test_worker_processes_of_a_job_end_with_it(server):
@@ -143,12 +146,12 @@ def test_worker_processes_of_a_job_end_with_it(server):
         Path("job.new").rename("job.pid")
         list(map_in_forks(work, ["first", "second"], 2))
     """
-    server.send(1, text)
+    exit_code = server.send("job", text)
     for name in ("job", "first", "second"):
         wait_for((server.folder / f"{name}.pid").exists)
     processes = server.started("*.pid")
     server.started("job.pid")[0].kill()
-    assert server.receive() == (1, -9)
+    assert exit_code.result(TIMEOUT_S) == -9
     wait_for(lambda: all(map(has_ended, processes)))
 
 
