@@ -11,7 +11,7 @@ import kernels
 import numpy as np
 import pytest
 
-from private_consensus.publishing.comparison import ROUNDING
+from private_consensus.publishing.differences import ROUNDING
 
 HERE = Path(__file__).parent
 GUARD, WIDTH = 0xA5, 256

@@ -12,7 +12,7 @@ from scipy.stats import t
 from private_consensus import cli
 from private_consensus.common.errors import InvalidInput
 from private_consensus.publishing import compare, publish
-from private_consensus.publishing.comparison import (
+from private_consensus.publishing.differences import (
     changed,
     error_by_chance,
     paired,

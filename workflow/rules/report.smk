@@ -41,7 +41,7 @@ rule write_plan:
         "../scripts/write_plan.py"
 
 
-# Only a few of the hundreds of pages are outputs, because Snakemake hashes all inputs for each output.
+# Only one of the hundreds of files is an output, because Snakemake hashes all inputs for each output.
 rule write_report:
     input:
         **RESULTS,
@@ -58,8 +58,6 @@ rule write_report:
         ),
     output:
         page="results/{scale}/report/index.html",
-        checksums=f"results/{{scale}}/report/{pages.CHECKSUMS}",
-        scorecard=expand("results/{{scale}}/report/{file}", file=pages.FILES),
     log:
         "results/{scale}/logs/report.log",
     localrule: True

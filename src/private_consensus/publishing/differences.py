@@ -15,9 +15,11 @@ Its level of 5 % is divided (Bonferroni) among all random means of the reference
 seed are correlated, which makes the test conservative.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -106,8 +108,7 @@ class Comparison:
         return not self.lines
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(NamedTuple):
     """Table of the reference and of the run: common rows in one order, and labels of others."""
 
     name: str
@@ -132,23 +133,23 @@ def compare(run: str | Path, reference: str | Path, *, exact: bool = False) -> C
         if (run / name).is_file()
     ]
     lines = [f"{name}: not in the run" for name in names if not (run / name).is_file()]
-    missing, changes, compared = len(lines), 0, 0
+    counts = Counter(missing=len(lines))
     random = sum(int((standard_errors(pair.before) > 0).sum()) for pair in pairs)
     for pair in pairs:
         for kind, rows in (("absent", pair.absent), ("new", pair.new)):
             lines += _shortened([f"{pair.name}: {kind} row {row}" for row in rows])
+            counts[kind] += len(rows)
+        chance = 0.0 if exact else error_by_chance(pair, random)
         for column in _compared_columns(pair, exact):
             if column in pair.after.columns:
-                chance = 0.0 if exact else error_by_chance(pair, random)
                 differences = changed(pair, column, chance, exact=exact)
                 lines += _shortened(differences)
-                changes += len(differences)
-                compared += pair.before.height
+                counts += Counter(changed=len(differences), compared=pair.before.height)
             else:
                 lines.append(f"{pair.name}: {column} is missing")
-                missing += 1
-    absent, new = (sum(len(getattr(pair, kind)) for pair in pairs) for kind in ("absent", "new"))
-    return Comparison(compared, changes, missing, absent, new, tuple(lines))
+                counts["missing"] += 1
+    totals = (counts[name] for name in ("compared", "changed", "missing", "absent", "new"))
+    return Comparison(*totals, lines=tuple(lines))
 
 
 def _require_comparable(run: str | Path, reference: str | Path) -> tuple[Path, Path]:
@@ -175,8 +176,9 @@ def paired(name: str, before: pl.DataFrame, after: pl.DataFrame) -> Pair:
         on=[*keys, OCCURRENCE], how="full", nulls_equal=True, coalesce=True,
     )  # fmt: skip
     common = joined.drop_nulls(["index", "index_right"]).sort("index")
+    rows = joined.select(keys).rows(named=True)
     absent, new = (
-        [*map(_label, joined.filter(pl.col(index).is_null()).select(keys).iter_rows(named=True))]
+        [_label(rows[i]) for i in joined[index].is_null().arg_true()]
         for index in ("index_right", "index")
     )
     return Pair(name, keys, before[common["index"]], after[common["index_right"]], absent, new)

@@ -22,7 +22,7 @@ MAX_BYTES = 25_000_000
 """Largest size of the folder of reference results."""
 LONG_TABLE = "privacy"
 """Table with thousands of rows, which is not converted to CSV."""
-TABLES = ("csv", "md")
+DRAWINGS, TABLES = ("svg", "png"), ("csv", "md")
 IDENTIFIERS = frozenset({"record", "row_id", "index", "run", "person", "feature"})
 """Columns that identify single records or single runs."""
 MAX_ROWS = 100_000
@@ -79,8 +79,8 @@ def require_citable(results: Results, config: Mapping[str, Any], papers: Iterabl
 
 def _surrogates(results: Results) -> str:
     """List the surrogate data sources of figures, tables, claims, privacy rows and data cards."""
-    sources = [fact["source"] for fact in results.facts.values()]
-    sources += [row.get("source") or "" for row in (*results.claims, *results.privacy)]
+    rows = (*results.facts.values(), *results.claims, *results.privacy)
+    sources = [row.get("source") or "" for row in rows]
     sources += [s for frame in results.tables.values() for s in frame["source"].unique()]
     sources += [f"{card['dataset']} ({card['source']})" for card in results.cards]
     return "; ".join(surrogates_in(sources))
@@ -104,20 +104,15 @@ def require_aggregates(name: str, frame: pl.DataFrame) -> None:
 
 
 def _write(results: Results, run: Path, folder: Path) -> None:
-    for kind in ("svg", "png"):
-        for name in results.facts:
-            copy(run / "figures" / f"{name}.{kind}", folder / "figures" / f"{name}.{kind}")
-        for file in (run / "audit").glob(f"*.{kind}"):
-            copy(file, folder / "audit" / file.name)
-    for name in results.tables:
-        for kind in TABLES:
-            copy(run / "tables" / f"{name}.{kind}", folder / "tables" / f"{name}.{kind}")
-    for name in [*results.facts, *results.tables]:
-        copy(run / "data" / f"{name}.parquet", folder / "data" / f"{name}.parquet")
-    audited = sorted(f"audit/{path.stem}" for path in (run / "audit").glob("*.parquet"))
-    statements = ["statements"] if results.statements else []
-    for name in ("claims", "privacy", *statements, *audited):
-        copy(run / f"{name}.parquet", folder / f"{name}.parquet")
+    audited = [f"audit/{path.stem}" for path in (run / "audit").glob("*.parquet")]
+    tables = ["claims", "privacy", *(["statements"] if results.statements else []), *audited]
+    names = [f"figures/{name}.{kind}" for name in results.facts for kind in DRAWINGS]
+    names += [f"audit/{file.name}" for kind in DRAWINGS for file in run.glob(f"audit/*.{kind}")]
+    names += [f"tables/{name}.{kind}" for name in results.tables for kind in TABLES]
+    names += [f"data/{name}.parquet" for name in (*results.facts, *results.tables)]
+    for name in (*names, *(f"{name}.parquet" for name in tables)):
+        copy(run / name, folder / name)
+    for name in tables:
         if name != LONG_TABLE:
             # The text of all elements of a claim has 13 kB per row.
             rows = rows_of(run / f"{name}.parquet").drop("elements", strict=False)

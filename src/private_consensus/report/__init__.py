@@ -4,15 +4,10 @@
 and ``site`` writes the folder.
 """
 
-from private_consensus.reproduction.results.files import CHECKSUMS
-
 from .reading import described_commit, read_results
 from .site import assets_hash, write_site
-from .views.scorecard import FILES
 
 __all__ = [
-    "CHECKSUMS",
-    "FILES",
     "assets_hash",
     "described_commit",
     "read_results",

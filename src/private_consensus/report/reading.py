@@ -118,12 +118,8 @@ def read_results(plan: Row, files: Any, *, scale: str, commit: str) -> Results:
 
 def figure_facts(path: str | Path) -> dict[str, Any]:
     """Return data source and range of numbers of runs of a figure."""
-    frame = rows_of(path)
-    counts = frame["runs"].drop_nulls().to_list() if "runs" in frame.columns else [0]
-    return {
-        "source": provenance_of(path)["source"],
-        "runs": (min(counts, default=0), max(counts, default=0)),
-    }
+    counts = [count for count in rows_of(path)["runs"] if count is not None] or [0]
+    return {"source": provenance_of(path)["source"], "runs": (min(counts), max(counts))}
 
 
 def surrogates_in(sources: Iterable[str]) -> list[str]:

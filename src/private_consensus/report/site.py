@@ -7,15 +7,9 @@ from pathlib import Path
 
 import polars as pl
 
-from private_consensus.common.provenance import (
-    atomic_write,
-    checksums,
-    settings_hash,
-    write_json,
-    write_text,
-)
+from private_consensus.common.provenance import atomic_write, settings_hash, write_text
 from private_consensus.common.spreadsheets import csv
-from private_consensus.reproduction.results.files import CHECKSUMS, rows_of
+from private_consensus.reproduction.results.files import rows_of
 
 from .page import pages
 from .reading import Results
@@ -50,8 +44,6 @@ def write_site(results: Results, source: str | Path, folder: str | Path) -> None
         copy(path, folder / "tables" / path.name)
     for name, text in texts.items():
         write_text(folder / name, text)
-    written = [file for file in folder.rglob("*") if file.is_file() and file.name != CHECKSUMS]
-    write_json(folder / CHECKSUMS, checksums(written, folder))
 
 
 def _csv(numbers: pl.DataFrame) -> str:

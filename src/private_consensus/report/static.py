@@ -95,14 +95,13 @@ def dead_links(site: Path) -> Iterator[str]:
     texts = {file.resolve(): file.read_text(encoding="utf-8") for file in site.rglob("*.html")}
     names = {file: set(map(unescape, NAME.findall(text))) for file, text in texts.items()}
     for file, text in sorted(texts.items()):
-        for link in sorted(set(map(unescape, LINK.findall(text)))):
+        links = sorted(set(map(unescape, LINK.findall(text))))
+        for link in (link for link in links if not REMOTE.match(link)):
             path, _, name = link.partition("#")
-            if REMOTE.match(link):
-                continue
             target = (file.parent / unquote(path.partition("?")[0])).resolve() if path else file
             target = target / "index.html" if target.is_dir() else target
-            is_missing = not target.is_file()
-            if is_missing or (name and target in names and unquote(name) not in names[target]):
+            has_name = not name or target not in names or unquote(name) in names[target]
+            if not (target.is_file() and has_name):
                 yield f"{file.relative_to(site.resolve())}: {link}"
 
 

@@ -6,6 +6,7 @@ a cell are those of the same data and runs, so that methods are compared in pair
 
 import math
 from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -71,12 +72,12 @@ def baselines(cell: Mapping[str, Any], prepared: Prepared) -> Iterator[dict[str,
     epsilons = sorted({setting["columns"]["epsilon"] for setting in cell["settings"]})
     for setting in settings.values():
         for (method, variant), losses in _baseline_losses(cell, setting, prepared).items():
-            for epsilon in epsilons:
-                columns = {**setting["columns"], "epsilon": epsilon}
-                row = {"experiment": cell["experiment"], **columns, "algorithm": method}
-                for run, loss in enumerate(losses):
-                    measured = {"metric": cell["measures"][0][1], "run": run, "value": loss}
-                    yield {**row, "variant": variant, **measured}
+            for epsilon, (run, loss) in product(epsilons, enumerate(losses)):
+                yield {
+                    "experiment": cell["experiment"], **setting["columns"], "epsilon": epsilon,
+                    "algorithm": method, "variant": variant, "metric": cell["measures"][0][1],
+                    "run": run, "value": loss,
+                }  # fmt: skip
 
 
 def _baseline_losses(

@@ -2,9 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from operator import itemgetter
 
-from private_consensus.common.grouping import grouped
 from private_consensus.privacy.verdicts import INCONCLUSIVE, NOT_PROVEN, VIOLATED
 from private_consensus.reproduction.claims.words import MEANINGS, may_decide
 
@@ -48,17 +46,16 @@ def privacy_clause(results: Results) -> str:
     """
     audits = results.audit.get("audits", [])
     counted = {claim["paper"] for claim in results.claims if not claim["addition"]}
-    proposed: list[str] = []
-    baselines: list[str] = []
+    proposed, baselines = [], []
     for (paper, name), rows in by_method(results).items():
         info = results.papers[paper]["paper"]
         if paper not in counted or name in info.get("controls", []):
             continue
+        with_text = {row["experiment"] for row in rows if row["interpretation"] == "literal"}
         published = [
             row
-            for of_experiment in grouped(rows, itemgetter("experiment")).values()
-            for row in [r for r in of_experiment if r["interpretation"] == "literal"]
-            or of_experiment
+            for row in rows
+            if row["interpretation"] == "literal" or row["experiment"] not in with_text
         ]
         release = audit_of_release(name, audits)
         is_refuted = release and release["verdict"] == VIOLATED

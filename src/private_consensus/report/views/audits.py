@@ -27,8 +27,12 @@ ICONS = {
 
 def page(results: Results) -> dict[str, object]:
     """Collect the content of the page of audits: one group of audits per method."""
-    audits = results.audit.get("audits", [])
-    rows = [{**row, "setting": _setting(row, results), "icon": _icon(row)} for row in audits]
+    rows = [
+        {**row, "setting": _setting(row, results), "icon": icon}
+        for row in results.audit.get("audits", [])
+        for control in ["held" if row["flagged"] else "open"]
+        for icon in [ICONS[row["verdict"]] if row["copy"] == "correct" else control]
+    ]
     return {
         "methods": [
             {
@@ -54,9 +58,3 @@ def _setting(row: Row, results: Results) -> str:
     else:
         setting = [row["setting"] or row["level"]]
     return "; ".join(filter(None, [variant, *setting]))
-
-
-def _icon(row: Row) -> str:
-    if row["copy"] == "correct":
-        return ICONS[row["verdict"]]
-    return "held" if row["flagged"] else "open"

@@ -82,12 +82,10 @@ def answer(means: pl.DataFrame) -> str:
     smallest = smallest.with_columns(size=pl.col("records").rank("dense").over("problem"))
     beaten = []
     for _, rows in smallest.sort("size").group_by("size", maintain_order=True):
-        epsilons = map(_number, rows["epsilon"].unique().sort(nulls_last=True))
+        epsilons = [*map(_number, rows["epsilon"].unique().sort(nulls_last=True))]
         suffix = " or more" * (rows["records"].n_unique() > 1)
-        records = f"{rows['records'].min():,}{suffix}"
-        beaten.append(
-            f"from epsilon = {_listed([*epsilons], 'or')} if agents hold {records} records"
-        )
+        records = f"{rows['records'].min():,}{suffix} records"
+        beaten.append(f"from epsilon = {_listed(epsilons, 'or')} if agents hold {records}")
     sentences.append(
         "For logistic regression without shared secrets, the best method has a lower loss than a "
         f"model of {SAMPLE} {_listed(beaten)}, depending on the problem."
@@ -123,14 +121,11 @@ def tables(means: pl.DataFrame, losses: pl.DataFrame) -> list[dict[str, Any]]:
     beaten = thresholds(means)
     keys = ["problem", "agents", "records"]
     columns = [(k, kind) for kind in KINDS[:2] for k in PUBLIC]
-    rows = [
-        [problem, f"{agents}", f"{records:,}"]
-        + [
-            _number(of_problem.filter(algorithm=f"{k} public records", kind=kind)["epsilon"].item())
-            for k, kind in columns
-        ]
-        for (problem, agents, records), of_problem in beaten.group_by(keys, maintain_order=True)
-    ]
+    rows = []
+    for (problem, agents, records), cells in beaten.group_by(keys, maintain_order=True):
+        public = [cells.filter(algorithm=f"{k} public records", kind=kind) for k, kind in columns]
+        epsilons = [_number(cell["epsilon"].item()) for cell in public]
+        rows.append([problem, f"{agents}", f"{records:,}", *epsilons])
     titles = [*keys, *(f"{k}{'*' * (kind == KINDS[1])}" for k, kind in columns)]
     title = "Smallest epsilon at which the best private method beats 50, 200 or 1000 public records"
     return [*result, {"title": title, "columns": titles, "rows": rows}, tuning(means)]

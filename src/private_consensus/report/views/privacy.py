@@ -7,45 +7,26 @@ accountant's epsilon.
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from functools import cache
 from operator import itemgetter
 from typing import Any
 
 from private_consensus.common.grouping import grouped
 from private_consensus.core import algorithms
 from private_consensus.core.algorithms.base import Attack
-from private_consensus.privacy.verdicts import (
-    DIFFERS,
-    HOLDS,
-    HOLDS_BY_SLACK,
-    INCONCLUSIVE,
-    NO_CLAIM,
-    NOT_PROVEN,
-    VIOLATED,
-)
+from private_consensus.privacy.verdicts import DIFFERS, VERDICTS, VIOLATED
 
 from ..formats import algorithm_title, number, value_range
 from ..reading import Results, Row
 
-ICONS = {
-    VIOLATED: "not", DIFFERS: "not", NOT_PROVEN: "part", INCONCLUSIVE: "part",
-    NO_CLAIM: "open", HOLDS_BY_SLACK: "held", HOLDS: "held",
-}  # fmt: skip
+ICONS = dict(zip(VERDICTS, ("not", "not", "part", "part", "open", "held", "held"), strict=True))
 """Verdict to its icon, the worst verdict first; the worst one represents a group of settings."""
 LESS_THAN_CLAIMED = (VIOLATED, DIFFERS)
-
-ABLATION = "ablation"
-"""Interpretation of settings that no paper contains."""
-
-
-@cache
-def audit_algorithms() -> frozenset[str]:
-    """Return the names of the registered algorithms that are audits of other algorithms."""
-    return frozenset(n for n in algorithms.names() if issubclass(algorithms.load(n), Attack))
 
 
 def claimed_settings(results: Results) -> list[Row]:
     """Return the settings with a finite claim, without ablations, audits, and tuning grids."""
+    names = {row["algorithm"] for row in results.privacy} & {*algorithms.names()}
+    audits = {name for name in names if issubclass(algorithms.load(name), Attack)}
     grids = {
         tuned["experiment"]
         for spec in results.experiments.values()
@@ -57,8 +38,8 @@ def claimed_settings(results: Results) -> list[Row]:
         row
         for row in results.privacy
         if 0 < row["epsilon_claimed"] < math.inf
-        and row["interpretation"] != ABLATION
-        and row["algorithm"] not in audit_algorithms()
+        and row["interpretation"] != "ablation"
+        and row["algorithm"] not in audits
         and row["experiment"] not in grids
     ]
 
@@ -101,8 +82,7 @@ def variant_words(name: str, results: Results) -> str:
 
 def lower(row: Row) -> float:
     """Return the lower bound on epsilon: the larger one of the known attack and the audit."""
-    bounds = (row.get("epsilon_lower"), row.get("epsilon_empirical"))
-    return max((bound for bound in bounds if bound is not None), default=0.0)
+    return max(row.get("epsilon_lower") or 0.0, row.get("epsilon_empirical") or 0.0)
 
 
 def upper(row: Row) -> float:
@@ -152,7 +132,7 @@ def _delivered(title: str, settings: list[Row], release: Row | None) -> Iterator
 
 def worst_verdict(settings: Iterable[Row]) -> str:
     """Return the worst verdict of some settings."""
-    return min((row["verdict"] for row in settings), key=[*ICONS].index)
+    return min((row["verdict"] for row in settings), key=VERDICTS.index)
 
 
 def worst(title: str, settings: list[Row]) -> dict[str, Any]:
@@ -211,12 +191,10 @@ def multiple_in_words(low: float, high: float) -> str:
 
 def by_variant(privacy: Iterable[Row], experiments: Row) -> list[dict[str, Any]]:
     """Return one row per variant of each experiment."""
-    groups = grouped(
-        (row for row in privacy if row["experiment"] in experiments),
-        itemgetter("experiment", "algorithm", "variant"),
-    )
+    settings = (row for row in privacy if row["experiment"] in experiments)
+    groups = grouped(settings, itemgetter("experiment", "algorithm", "variant"))
     rows = [_summary(group, experiments) for group in groups.values()]
-    return sorted(rows, key=lambda row: [*ICONS].index(row["verdict"]))
+    return sorted(rows, key=lambda row: VERDICTS.index(row["verdict"]))
 
 
 def _summary(rows: list[Row], experiments: Row) -> dict[str, Any]:

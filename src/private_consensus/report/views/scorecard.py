@@ -26,7 +26,6 @@ COLUMNS = (
 )  # fmt: skip
 """Columns of the files. Statistics that are logarithms of ratios are converted to ratios."""
 
-FILES = ("scorecard.csv", "scorecard.md")
 LEGEND = (
     "The setting lists data, budget, N agents with their graph, and T iterations. "
     "The number is that of the tested point that is nearest to failing. *literal* follows the "
@@ -84,9 +83,9 @@ def markdown(claims: Sequence[Row]) -> str:
     ]
     tally = markdown_table(("paper", *MEANINGS), tallies)
     text = f"# Scorecard\n\n{tally}\n{LEGEND}\n"
-    for addition, heading in ((False, ""), (True, f"\n## {ADDITIONS}\n")):
-        rows = [_cells(row) for row in claims if row["addition"] == addition]
-        text += f"{heading}\n{markdown_table(titles, rows)}" if rows else ""
+    for addition, rows in grouped(claims, itemgetter("addition")).items():
+        heading = f"\n## {ADDITIONS}\n" * addition
+        text += f"{heading}\n{markdown_table(titles, map(_cells, rows))}"
     return text
 
 

@@ -19,9 +19,8 @@ SEVERITIES = {
 
 def page(results: Results) -> dict[str, object]:
     """Collect the content of the page: the statements of each paper, each with its errata."""
-    groups = grouped(results.statements, itemgetter("paper"))
     papers = []
-    for key, rows in groups.items():
+    for key, rows in grouped(results.statements, itemgetter("paper")).items():
         statements = [
             {**_statement(same[0]), "errata": [_erratum(r, results) for r in same if r["erratum"]]}
             for same in grouped(rows, itemgetter("number")).values()
@@ -57,19 +56,17 @@ def _erratum(row: Row, results: Results) -> dict[str, object]:
         verdicts[f"{setting['algorithm']}.{setting['variant']}"][setting["verdict"]] = None
     corrected = row["repaired"].split("; ") if row["repaired"] else []
     affected = set(row["affects"].split("; "))
+    drawn = (
+        (name, {curve["method"], f"{curve['method']}.{curve['variant']}"})
+        for paper in results.papers.values()
+        for name, figure in paper["figures"].items()
+        for panel in figure["panels"]
+        for curve in panel["curves"]
+    )
     return {
         **row,
         "severity": SEVERITIES[row["severity"]],
-        "figures": [
-            name
-            for paper in results.papers.values()
-            for name, figure in paper["figures"].items()
-            if any(
-                affected & {curve["method"], f"{curve['method']}.{curve['variant']}"}
-                for panel in figure["panels"]
-                for curve in panel["curves"]
-            )
-        ],
+        "figures": list(dict.fromkeys(name for name, names in drawn if names & affected)),
         "corrections": [
             f"{variant_words(name, results)}: "
             f"{', '.join(verdicts[name]) or 'not run at this scale'}"

@@ -155,8 +155,9 @@ def _clauses(row: Row, restrictions: list[str]) -> list[str]:
     if row["verdict"] == UNDECIDED:
         excluded = filter(None, (row.get("excluded") or "").split(", "))
         clauses = [_undecided(row), *(EXCLUDED[name] for name in excluded)]
-    by_interpretation = _by_interpretation(row)
-    same = [] if by_interpretation in restrictions else [by_interpretation]
+    # If the verdicts of all interpretations are equal, this is no restriction.
+    verdicts = [f"by interpretation: {v}" for v in [row.get("interpretations")] if v]
+    same = [clause for clause in verdicts if clause not in restrictions]
     return [*clauses, *restrictions, *same, row.get("related") or ""]
 
 
@@ -175,21 +176,16 @@ def _undecided(row: Row) -> str:
     return f"about {number(int(runs_needed))} runs would decide"
 
 
-def _by_interpretation(row: Row) -> str:
-    verdicts = row.get("interpretations")
-    return f"by interpretation: {verdicts}" if verdicts else ""
-
-
 def _restrictions(row: Row, labels: Mapping[str, str]) -> list[str]:
     """Return the caveat, differing verdicts, and methods no better than a constant model."""
     differences = f"not as in the paper: {row['differences']}" if row.get("differences") else ""
-    others = (row.get("interpretations") or "").split(", ")
+    others = filter(None, (row.get("interpretations") or "").split(", "))
     is_same = all(text.endswith(f") {row['verdict']}") for text in others)
     constants = (line.partition(": ") for line in (row.get("no_better") or "").splitlines())
     no_better = [
         f"no better than {name}, so that a comparison is weak evidence: {_titled(methods, labels)}"
         for name, _, methods in constants
     ]
-    by_interpretation = "" if is_same else _by_interpretation(row)
+    by_interpretation = "" if is_same else f"by interpretation: {row['interpretations']}"
     restrictions = [row.get("caveat") or "", differences, by_interpretation, *no_better]
     return list(filter(None, restrictions))

@@ -42,25 +42,15 @@ Ends = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Element:
-    """Statistic of a test with its confidence interval.
+    """Statistic of a test with its confidence interval; fields as in :class:`.Estimates`.
 
     Attributes
     ----------
-    value, low, high : float
-        Estimate and ends of its confidence interval.
-    accept_low, accept_high : float
-        Ends of the region in which the claim is true.
     state : str
         Confirmed, contradicted, tied or undecided.
-    error, skewness : float
-        Standard error, and skewness of the pseudo-values (see :mod:`.intervals`).
     group : str
         Quantifier and number or name of the part of the claim. Elements of one group are combined
         by its quantifier.
-    is_step : bool
-        True for a change over a part of the grid of a monotone claim, which confirms nothing.
-    means : tuple of float
-        Means over runs that the statistic depends on.
     """
 
     kind: str

@@ -86,39 +86,50 @@ def judge_all(
     DataFrame
         One row per claim and variant, with the columns of ``SCHEMA``.
     """
-    rows = []
-    for identity, claim in claims.items():
-        for name, variant in claim.variants.items():
-            is_primary = name == claim.primary_variant
-            # Variants of another sentence have tests of their own.
-            reason = "" if variant.claim else claim.untestable or claim.untested
-            tested = [series.experiment for test in variant.tests for series in test.all_series]
-            experiments = list(dict.fromkeys(tested))
-            is_tested = pl.col("experiment").is_in(experiments)
-            tested_runs, sources = runs.filter(is_tested), privacy.filter(is_tested)["source"]
-            verdict = evaluate(variant.tests, tested_runs, privacy, deterministic=deterministic)
-            rows.append(
-                {
-                    "id": identity,
-                    "paper": paper,
-                    **{key: getattr(claim, key) for key in OF_CLAIM},
-                    **{key: getattr(claim, key) if is_primary else "" for key in OF_PRIMARY},
-                    "theorems": "; ".join(claim.theorems) if is_primary else "",
-                    "claim": variant.claim or claim.claim,
-                    "variant": name,
-                    "is_primary": is_primary,
-                    "interpretation": variant.interpretation,
-                    "untestable_because": reason,
-                    "tolerance": max(test.tolerance for test in variant.tests),
-                    "no_better": "" if reduced else no_better(variant.tests, tested_runs),
-                    "source": "; ".join(sources.unique().sort()),
-                    "experiments": ", ".join(experiments),
-                    **_numbers(verdict),
-                    "elements": "\n".join(map(_line, verdict.elements)) if is_primary else "",
-                    **_judged(UNTESTABLE if claim.untestable else UNTESTED, reason, reduced),
-                }
-            )
+    rows = [
+        {"id": identity, "paper": paper}
+        | _row(claim, name, runs, privacy, deterministic, reduced=reduced)
+        for identity, claim in claims.items()
+        for name in claim.variants
+    ]
     return pl.DataFrame(rows, schema=SCHEMA)
+
+
+def _row(
+    claim: Claim, name: str, runs: pl.DataFrame, privacy: pl.DataFrame,
+    deterministic: Collection[str], *, reduced: bool,
+) -> dict[str, Any]:  # fmt: skip
+    """Return the row of one variant of a claim."""
+    variant, is_primary = claim.variants[name], name == claim.primary_variant
+    tested = [series.experiment for test in variant.tests for series in test.all_series]
+    experiments = list(dict.fromkeys(tested))
+    is_tested = pl.col("experiment").is_in(experiments)
+    tested_runs, sources = runs.filter(is_tested), privacy.filter(is_tested)["source"]
+    verdict = evaluate(variant.tests, tested_runs, privacy, deterministic=deterministic)
+    # Variants of another sentence have tests of their own.
+    reason = "" if variant.claim else claim.untestable or claim.untested
+    row = {
+        **{key: getattr(claim, key) for key in OF_CLAIM},
+        **{key: getattr(claim, key) if is_primary else "" for key in OF_PRIMARY},
+        "theorems": "; ".join(claim.theorems) if is_primary else "",
+        "claim": variant.claim or claim.claim,
+        "variant": name,
+        "is_primary": is_primary,
+        "interpretation": variant.interpretation,
+        "untestable_because": reason,
+        "tolerance": max(test.tolerance for test in variant.tests),
+        "no_better": "" if reduced else no_better(variant.tests, tested_runs),
+        "source": "; ".join(sources.unique().sort()),
+        "experiments": ", ".join(experiments),
+        **_numbers(verdict),
+        "elements": "\n".join(map(_line, verdict.elements)) if is_primary else "",
+    }
+    if reason or reduced:
+        # No measurement decides.
+        untested = UNTESTABLE if claim.untestable else UNTESTED
+        row |= {"verdict": untested if reason else UNDECIDED, "p": None if reason else NEVER,
+                "runs_needed": None, "excluding": None}  # fmt: skip
+    return row
 
 
 def adjusted(claims: pl.DataFrame, theorems: pl.DataFrame | None = None) -> pl.DataFrame:
@@ -206,17 +217,6 @@ def _interval(row: Mapping[str, Any], level: float) -> dict[str, float]:
     if row["kind"] == "differs":
         low, high = without_sign(low, high)
     return {"low": float(low), "high": float(high)}
-
-
-def _judged(untested: str, reason: str, reduced: bool) -> dict[str, Any]:
-    """Return the columns of a verdict that does not follow from the measurements.
-
-    ``reason`` explains why no measurement decides; the verdict is then ``untested``.
-    """
-    if not (reason or reduced):
-        return {}
-    verdict, p = (untested, None) if reason else (UNDECIDED, NEVER)
-    return {"verdict": verdict, "p": p, "runs_needed": None, "excluding": None}
 
 
 def _numbers(verdict: Verdict) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import polars as pl
 
 from private_consensus.common.symbols import typeset
 
-from ..results.numbers import REFUTED, UNPROVEN
+from .figure_styles import MARKS
 
 if TYPE_CHECKING:
     from .curves import Panel
@@ -17,10 +17,6 @@ if TYPE_CHECKING:
 ON, ABOVE, BELOW = "on the axis", "above the axis", "below the axis"
 """Places of values."""
 
-NOTES = {
-    UNPROVEN: "† no guarantee is proven at the claimed ε",
-    REFUTED: "‡ the claimed ε is refuted",
-}
 MAX_DISTANCE = 0.004
 """Largest distance of coinciding curves, as a fraction of the axis: less than the line width."""
 MAX_GROUPS = 2
@@ -30,7 +26,7 @@ MAX_GROUPS = 2
 def marks(numbers: pl.DataFrame, *, beyond: bool) -> str:
     """Explain the marks of a figure; ``beyond`` states that values lie beyond an axis."""
     guarantees = set(numbers["guarantee"])
-    notes = [note for guarantee, note in NOTES.items() if guarantee in guarantees]
+    notes = [" ".join(mark) for guarantee, mark in MARKS.items() if guarantee in guarantees]
     return "; ".join([*notes, *(["▲ ▼ 0, ∞ or a value beyond the axis"] * beyond)])
 
 

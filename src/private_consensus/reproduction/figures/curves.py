@@ -57,9 +57,7 @@ def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> dict[str, Any
     The panels share a legend if one of them has all curves. Otherwise each has its own.
     """
     points = thinned(with_names(numbers, styles))
-    panels = [
-        _panel(points.filter(pl.col("panel") == spec["title"]), spec) for spec in figure["panels"]
-    ]
+    panels = [_panel(points.filter(panel=spec["title"]), spec) for spec in figure["panels"]]
     columns = min(MAX_COLUMNS, len(panels))
     panels = [
         replace(panel, points=placed(panel.points, panel.y))

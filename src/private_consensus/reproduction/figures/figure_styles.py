@@ -21,8 +21,11 @@ SOLID = (1, 0)
 DASHES = (SOLID, (6, 3), (2, 2), (9, 3, 2, 3))
 """Solid, dashed, dotted, and dash-dotted lines."""
 
-MARKS = {REFUTED: " ‡", UNPROVEN: " †"}
-"""Guarantee to the mark of curves, the worst guarantee first."""
+MARKS = {
+    UNPROVEN: ("†", "no guarantee is proven at the claimed ε"),
+    REFUTED: ("‡", "the claimed ε is refuted"),
+}
+"""Guarantee to the mark of curves and its meaning, the worst guarantee last."""
 VALUE = re.compile(r"^(.*?)[^,=]+ = ([-+]?[\d.]+(?:e[-+]?\d+)?)$")
 """Name of a curve that ends with the number of an axis, such as "noise, T = 10": text, number."""
 
@@ -45,9 +48,9 @@ def with_names(points: pl.DataFrame, styles: Styles) -> pl.DataFrame:
     name, panel = (text.map_elements(typeset, pl.String) for text in (name, pl.col("panel")))
     renamed = points.with_columns(style=style, name=name.str.strip_suffix(pl.format(", {}", panel)))
     mark = pl.lit("")
-    for guarantee, sign in reversed(MARKS.items()):
+    for guarantee, (sign, _) in MARKS.items():
         has_guarantee = (pl.col("guarantee") == guarantee).any().over("algorithm", "name")
-        mark = pl.when(has_guarantee).then(pl.lit(sign)).otherwise(mark)
+        mark = pl.when(has_guarantee).then(pl.lit(f" {sign}")).otherwise(mark)
     return renamed.with_columns(curve=pl.col("name") + mark)
 
 

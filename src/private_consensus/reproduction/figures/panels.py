@@ -36,16 +36,9 @@ def _graph(points: pl.DataFrame, panel: Spec) -> ChartType:
         "x": alt.X("x:Q").axis(None).scale(domain=[-1.25, 1.25]),
         "y": alt.Y("y:Q").axis(None).scale(domain=[-1.15, 1.25]),
     }
-    nodes = Chart(points.filter(pl.col("kind") == "node").select("x", "y", "node")).encode(
-        **position
-    )
-    edges = Chart(
-        points.filter(pl.col("kind") == "edge").select("x", "y", "x_end", "y_end")
-    ).encode(
-        **position,
-        x2="x_end:Q",
-        y2="y_end:Q",
-    )
+    nodes = Chart(points.filter(kind="node").select("x", "y", "node")).encode(**position)
+    edges = Chart(points.filter(kind="edge").select("x", "y", "x_end", "y_end"))
+    edges = edges.encode(**position, x2="x_end:Q", y2="y_end:Q")
     layers = [
         edges.marked("rule", strokeWidth=2, color=GREY),
         nodes.marked("circle", size=900, color=OKABE_ITO[0], opacity=1.0),
@@ -64,9 +57,7 @@ def side_by_side(
     colours: Literal["shared", "independent"] = "shared",
 ) -> dict[str, Any]:
     """Draw the panels of a figure in rows, with title, notes, data source and conditions."""
-    panels = [
-        draw(numbers.filter(pl.col("panel") == panel["title"]), panel) for panel in figure["panels"]
-    ]
+    panels = [draw(numbers.filter(panel=panel["title"]), panel) for panel in figure["panels"]]
     chart = alt.concat(*panels, columns=columns, spacing=GAPS).resolve_scale(color=colours)
     return finish(chart, figure["title"], numbers["source"][0], figure["conditions"], *notes)
 

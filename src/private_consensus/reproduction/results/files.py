@@ -21,8 +21,6 @@ from private_consensus.common.readable import DAMAGED, EXPECTED, readable
 
 DRAWN = "synthetic data, sampled as described"
 """Source of experiments that need no data set."""
-CHECKSUMS = "checksums.json"
-"""Name of a file with the checksums of all other files of its folder."""
 UNKNOWN = "sha256:" + "0" * 64
 """Text in the place of a result's own checksum when the checksum is computed."""
 
@@ -100,10 +98,8 @@ def _checksum(before: bytes, after: bytes) -> bytes:
 
 def read(path: str | Path) -> pl.DataFrame:
     """Read the rows of a result, with the source of the data in the column ``source``."""
-    frame = rows_of(path)
-    if "source" in frame.columns:
-        return frame
-    return frame.with_columns(source=pl.lit(provenance_of(path)["source"]))
+    frame, source = rows_of(path), pl.lit(provenance_of(path)["source"])
+    return frame if "source" in frame.columns else frame.with_columns(source=source)
 
 
 def provenance_of(path: str | Path) -> dict[str, str]:

@@ -95,7 +95,7 @@ def curve_points(
             is_finite = pl.when(value.is_finite().all())
             low, high = (is_finite.then(end).otherwise(float("inf")) for end in (low, high))
     by = curve["by"]
-    keys = dict.fromkeys([*axes, x])
+    keys = list(dict.fromkeys([*axes, x]))
     points = (
         values.group_by(*keys)
         .agg(y=y, low=low, high=high, runs=pl.len(), **diverged)
@@ -116,7 +116,7 @@ def curve_points(
     for end in ("low", "high") if curve["low"] else ():
         # The band between two measured quantities replaces the interval over runs.
         means = _measured(runs, curve, curve[end]).group_by(*keys).agg(pl.col("value").mean())
-        points = points.drop(end).join(means.rename({"value": end}), on=list(keys))
+        points = points.drop(end).join(means.rename({"value": end}), on=keys)
     order = dict.fromkeys([*([by] if by in points.columns else []), "series", "x"])
     return points.sort(*order).drop([] if x in axes else [x])
 

@@ -51,12 +51,10 @@ def xiao_fig1(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
 
 def xiao_figA(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
     """Draw the secret shares that agents exchange, and the messages that they send."""
-    titles = [panel["title"] for panel in figure["panels"]]
-    elements = dict(zip(titles, (_exchanged, _relayed), strict=True))
+    diagrams = iter((_exchanged, _relayed))
 
     def _panel(points: pl.DataFrame, panel: Spec) -> ChartType:
-        nodes = points.filter(pl.col("kind") == "node")
-        return _protocol(panel, *elements[panel["title"]](nodes))
+        return _protocol(panel, *next(diagrams)(points.filter(kind="node")))
 
     return side_by_side(_panel, numbers, figure)
 
