@@ -185,13 +185,20 @@ def test_cumulative_probabilities_have_128_bits():
 
 
 def test_the_second_word_decides_a_tie_of_the_first():
-    high = np.array([5 << 50, 5 << 50, 2**64 - 1], np.uint64)
-    low = np.array([10, 20, 2**64 - 1], np.uint64)
-    guide = np.zeros(2**14, np.int32)
-    word = np.uint64(5 << 50)
-    indices = [rows.find(word, np.uint64(further), high, low, guide) for further in (9, 10, 25)]
-    assert indices == [0, 1, 2]
-    assert rows.find(np.uint64(4 << 50), np.uint64(99), high, low, guide) == 0
+    ((high,), (low,)) = threefry(KEY, np.array([9], np.uint32), rows.TIES)
+    further = int(high) << 32 | int(low)
+    bounds, guide = np.array([5 << 50, 5 << 50, 2**64 - 1], np.uint64), np.zeros(2**14, np.int32)
+
+    def sample_of(word, *low):
+        table = rows.NoiseTable(0, bounds, np.array([*low, 2**64 - 1], np.uint64), guide)
+        words = np.array(divmod(word, 2**32), np.uint32)[:, None]
+        sample = np.empty(1, np.float32)
+        rows.find_steps(table, *KEY, np.uint32(9), np.uint32(0), *words, sample)
+        return int(sample[0])
+
+    lows = ((further + 1, further + 2), (further, further + 1), (further - 1, further))
+    assert [sample_of(5 << 50, *pair) for pair in lows] == [0, 1, 2]
+    assert sample_of(4 << 50, 0, 0) == 0
 
 
 def test_discrete_noise_much_smaller_than_the_grid_step_is_exactly_zero():

@@ -135,20 +135,6 @@ def _concatenated(high, low):
 
 
 @uncounted
-def find(word, further, high, low, guide):
-    """Return the index of the first bound above the 128 bits (word, further).
-
-    ``high`` and ``low`` are the first and second 64 bits of the bounds. ``guide`` is the index at
-    which the search begins, by the first ``GUIDE_BITS`` bits.
-    """
-    k = np.uint64(guide[word >> _BUCKET])
-    last = np.uint64(high.size - 1)
-    while word > high[k] or (word == high[k] and further >= low[k] and k < last):
-        k += _NEXT
-    return k
-
-
-@uncounted
 def find_steps(table, k0, k1, counter, start, first, second, steps):
     """Compute discrete Gaussian samples with indices start, start + 1, ... from pairs of words.
 
@@ -157,6 +143,7 @@ def find_steps(table, k0, k1, counter, start, first, second, steps):
     generated if the first 64 bits do not decide. ``steps`` is overwritten with the samples, in
     steps of the grid.
     """
+    last = np.uint64(table.high.size - 1)
     for j in range(steps.size):
         word = _concatenated(first[j], second[j])
         k = np.uint64(table.guide[word >> _BUCKET])
@@ -165,7 +152,8 @@ def find_steps(table, k0, k1, counter, start, first, second, steps):
         if word == table.high[k]:
             further = np.uint32(TIES + np.uint32(start + j))
             last_bits = _concatenated(*threefry_words(k0, k1, counter, further))
-            k = find(word, last_bits, table.high, table.low, table.guide)
+            while word == table.high[k] and last_bits >= table.low[k] and k < last:
+                k += _NEXT
         steps[j] = np.float32(np.int64(k) + table.lowest)
 
 
