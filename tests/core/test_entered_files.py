@@ -82,7 +82,7 @@ def figure(name):
 
 
 TASKS = {
-    "configuration to plan": (lambda: plan("wang"), lambda: plan("showkatbakhsh"), 15, 134),
+    "configuration to plan": (lambda: plan("wang"), lambda: plan("showkatbakhsh"), 15, 131),
     "an epsilon": (lambda: epsilon("laplace"), lambda: epsilon("gaussian"), 6, 58),
     "two iterates of DVP": (iterate(0), iterate(1), 14, 81),
     "a figure": (figure("showkatbakhsh_fig2"), figure("showkatbakhsh_fig3"), 8, 77),
@@ -128,7 +128,7 @@ def test_the_path_of_a_setting_from_its_yaml_to_its_noise_and_its_epsilon_is_sho
         plan = planning.load(settings, ROOT / "config")
         run_cell(plan.cell("showkatbakhsh_fig2", "gradient_descent"), {})
 
-    targets = ("Part.complete", "expand", "Additive.output", "gaussian_epsilon")
+    targets = ("Figure.complete", "expand", "Additive.output", "gaussian_epsilon")
     *configured, noise, epsilon = paths(task, *targets)
     assert len(set.union(*configured, noise)) <= 8
     assert len(set.union(*configured, epsilon)) <= 6

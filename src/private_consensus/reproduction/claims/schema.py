@@ -56,6 +56,11 @@ class Series(FileEntry):
 
     _variant_of_method = model_validator(mode="before")(split_method)
 
+    def without_null_axes(self) -> Series:
+        """Return the series without the axes that null values remove."""
+        where = {axis: value for axis, value in self.where.items() if value is not None}
+        return self.model_copy(update={"where": where})
+
 
 SecondSeries = Annotated[
     Series, BeforeValidator(split_method, json_schema_input_type=Series | Reference)
@@ -144,16 +149,9 @@ class Test(Product):
 
     def complete(self, experiment: str) -> Test:
         """Return the test with complete series; ``experiment`` is their default."""
-        first = self.series.inherit(Series(experiment=experiment))
-        second = self.against.inherit(first) if self.against else None
-        sides = [
-            side
-            and side.model_copy(
-                update={"where": {k: v for k, v in side.where.items() if v is not None}}
-            )
-            for side in (first, second)
-        ]
-        return self.model_copy(update=dict(zip(("series", "against"), sides, strict=True)))
+        first = self.series.inherit(Series(experiment=experiment)).without_null_axes()
+        second = self.against and self.against.inherit(first).without_null_axes()
+        return self.model_copy(update={"series": first, "against": second})
 
 
 class TestedVariant(FileEntry):
@@ -223,17 +221,17 @@ class Claim(FileEntry):
         """Name of the variant whose verdict is that of the claim."""
         return next(iter(self.variants))
 
-    def complete(self, key_path: str) -> Claim:
+    def complete(self, file: Any, name: str, key_path: str) -> Claim:
         """Return the claim in which each variant has all of its tests."""
         variants = {}
-        for name, variant in self.variants.items():
+        for key, variant in self.variants.items():
             shared = variant.test.inherit(self.test)
             tests = [
                 point.complete(self.figure)
                 for test in variant.tests or self.tests
-                for point in test.inherit(shared).product(f"{key_path}.variants.{name}")
+                for point in test.inherit(shared).product(f"{key_path}.variants.{key}")
             ]
-            variants[name] = variant.model_copy(update={"tests": tests})
+            variants[key] = variant.model_copy(update={"tests": tests})
         return self.model_copy(update={"variants": variants})
 
     def series(self) -> Iterator[tuple[Test, Series]]:

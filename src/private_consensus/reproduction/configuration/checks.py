@@ -11,13 +11,13 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from private_consensus.common.errors import InvalidInput, Refused, arguments, require
-from private_consensus.common.fields import measure_text, refused
+from private_consensus.common.fields import measure_text
 from private_consensus.core import algorithms, graphs, problems, synthetic
 from private_consensus.core.parameters import require_allowed
 from private_consensus.core.randomness import Streams
@@ -28,7 +28,7 @@ from ..claims.schema import COMPARISONS, PRIVATE, Claim, Series, value_of
 from ..data import PREPARATIONS
 from ..results.cells import environment_of
 from ..results.numbers import FIXED, KEY, POINT
-from .schema import Curve, Experiment, Panel, Paper, Table, TunedParameters
+from .schema import Curve, Experiment, Paper
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -50,19 +50,6 @@ NUMBER_METRIC = "value"
 AGENT_METRIC = re.compile(r"agent_[1-9]\d*_[1-9]\d*")
 MAX_AGENTS = 10_000
 """Largest number of agents. A larger one is most likely a typing error."""
-
-
-def require_valid(plan: Plan, audits: Path) -> None:
-    """Raise :class:`.InvalidInput` with one line per mistake in a plan.
-
-    Mistakes in experiments are reported first, because they cause errors in figures and claims.
-    ``audits`` is the file of audited settings.
-    """
-    for stage in (_wrong_experiments, _wrong_cells, _wrong_values, _wrong_references):
-        if errors := list(stage(plan)):
-            raise refused(errors)
-    if errors := [*_missing_styles(plan), *_wrong_audits(plan, audits)]:
-        raise refused(errors)
 
 
 def _unknown(
@@ -88,7 +75,8 @@ def _entries(plan: Plan, section: str) -> Iterator[tuple[str, Any, Paper]]:
 # --- Experiments ----------------------------------------------------------------------------------
 
 
-def _wrong_experiments(plan: Plan) -> Iterator[Error]:
+def wrong_experiments(plan: Plan) -> Iterator[Error]:
+    """Yield an error per unknown name in the experiments of a plan."""
     for location, experiment, paper in _entries(plan, "experiments"):
         for axis in sorted(RESERVED & experiment.axes.keys()):
             yield _problem(
@@ -96,50 +84,62 @@ def _wrong_experiments(plan: Plan) -> Iterator[Error]:
             )
         for axis in experiment.smoke.axes:
             yield from _unknown(f"{location}.smoke.axes", axis, experiment.axes)
-        yield from _wrong_measures(f"{location}.measures", experiment)
+        metrics = [*problems.class_of(experiment.problem.name).metrics, NUMBER_METRIC]
+        loaded = [algorithms.load(name) for name in experiment.algorithms]
+        observables = dict.fromkeys(q for algorithm in loaded for q in algorithm.quantities)
+        for quantity, metric in experiment.measures:
+            yield from _unknown(f"{location}.measures", quantity, observables)
+            if not AGENT_METRIC.fullmatch(metric):
+                yield from _unknown(f"{location}.measures.{quantity}", metric, metrics)
         selection = experiment.intermediate_settings
         yield from _wrong_where(f"{location}.intermediate_settings", selection, experiment)
         for algorithm, variants in experiment.algorithms.items():
             for tuned in filter(None, (variant.tuned for variant in variants.values())):
-                yield from _wrong_tuning(f"{location}.tuned", algorithm, tuned, paper)
-
-
-def _wrong_measures(location: str, experiment: Experiment) -> Iterator[Error]:
-    metrics = [*problems.class_of(experiment.problem.name).metrics, NUMBER_METRIC]
-    loaded = [algorithms.load(name) for name in experiment.algorithms]
-    observables = dict.fromkeys(q for algorithm in loaded for q in algorithm.quantities)
-    for quantity, metric in experiment.measures:
-        yield from _unknown(location, quantity, observables)
-        if not AGENT_METRIC.fullmatch(metric):
-            yield from _unknown(f"{location}.{quantity}", metric, metrics)
-
-
-def _wrong_tuning(
-    location: str, algorithm: str, tuned: TunedParameters, paper: Paper
-) -> Iterator[Error]:
-    runs = Series(experiment=tuned.experiment, method=algorithm, variant=tuned.variant)
-    yield from _wrong_series(location, runs, [tuned.measure], paper)
-    if grid := paper.experiments.get(tuned.experiment):
-        for axis in tuned.axes:
-            yield from _unknown(f"{location}.axes", axis, grid.axes)
-        if tuned.criterion == "mean":
-            yield from _unmeasured(location, tuned.measure, grid.averages)
+                runs = Series(experiment=tuned.experiment, method=algorithm, variant=tuned.variant)
+                axes = [("axes", axis, ()) for axis in tuned.axes]
+                yield from _wrong_series(f"{location}.tuned", runs, [tuned.measure], paper, axes)
+                grid = paper.experiments.get(tuned.experiment)
+                if grid and tuned.criterion == "mean":
+                    averages = [*map(measure_text, grid.averages)]
+                    yield from _unknown(location, measure_text(tuned.measure), averages, "tuned")
 
 
 # --- Figures, tables and claims -------------------------------------------------------------------
 
 
-def _wrong_references(plan: Plan) -> Iterator[Error]:
-    for location, experiment, _ in _entries(plan, "experiments"):
+def wrong_references(plan: Plan) -> Iterator[Error]:
+    """Yield an error per unknown name in figures, tables and claims."""
+    for location, experiment, paper in _entries(plan, "experiments"):
         largest = max(_horizons(experiment))
         if experiment.iterations != "all" and max([0, *experiment.iterations]) > largest:
             expected = f"iterations up to the horizon {largest}"
             yield _problem(f"{location}.iterations", max(experiment.iterations), expected)
+        # Experiments share the values of the paper, so that a method may lack some parameters.
+        known = {
+            path
+            for name, shared in paper.experiments.items()
+            for algorithm in shared.algorithms
+            for path in experiment.paper_values
+            if value_of(path, plan.cell(name, algorithm)["settings"][0], algorithm) is not None
+        }
+        for path in sorted(experiment.paper_values.keys() - known):
+            yield _problem(location, path, "a parameter such as problem.records", "paper_values")
     for location, figure, paper in _entries(plan, "figures"):
         for panel in figure.panels:
-            yield from _wrong_panel(location, panel, paper)
+            yield from _unknown(location, panel.experiment, paper.experiments)
+            for curve in panel.curves:
+                errors = list(_wrong_curve(location, curve, panel.x, paper))
+                yield from errors
+                if not errors and curve.by is None and not curve.label:
+                    style = f"{curve.method}.{curve.style}"
+                    yield from _unknown(f"{location}: style of styles.yaml", style, plan.styles)
     for location, table, paper in _entries(plan, "tables"):
-        yield from _wrong_table(location, table, paper)
+        measures = [table.measure, *table.extra_columns.values()]
+        for block in table.blocks:
+            for row in block.methods:
+                runs = Series(experiment=block.experiment, method=row.method, variant=row.variant)
+                axes = [("row_axis", table.row_axis, ())]
+                yield from _wrong_series(location, runs, measures, paper, axes)
     for location, claim, paper in _entries(plan, "claims"):
         yield from _wrong_claim(location, claim, paper)
 
@@ -152,42 +152,38 @@ def _horizons(experiment: Experiment) -> set[Any]:
     return {*values, *(v.set["horizon"] for v in variants if "horizon" in v.set)}
 
 
-def _unknown_variant(location: str, name: str, experiment: Experiment) -> Iterator[Error]:
-    """Yield an error if an experiment has no variant ``algorithm.variant``."""
-    known = [
-        f"{algorithm}.{variant}"
-        for algorithm, variants in experiment.algorithms.items()
-        for variant in variants
-    ]
-    yield from _unknown(location, name, known, "method")
-
-
-def _unmeasured(
-    location: str, measure: tuple[str, str] | None, recorded: Sequence[tuple[str, str]]
-) -> Iterator[Error]:
-    name = measure_text(measure) if measure else None
-    yield from _unknown(location, name, [*map(measure_text, recorded)], "measure")
-
-
 def _wrong_series(
     location: str,
     series: Series | Curve,
-    measures: Sequence[tuple[str, str] | None],
+    measures: Iterable[tuple[str, str] | None],
     paper: Paper,
+    axes: Iterable[tuple[str, str | None, Iterable[str]]] = (),
 ) -> Iterator[Error]:
-    """Yield an error per unknown name of a series."""
+    """Yield an error per unknown name of a series.
+
+    ``axes`` are the keys of axes, each with its value and with valid names that are not axes.
+    """
     experiment = paper.experiments.get(series.experiment)
     if experiment is None:
         yield from _unknown(location, series.experiment, paper.experiments)
         return
     name = ".".join(filter(None, (series.method, series.variant)))
-    yield from _unknown_variant(location, name, experiment)
+    yield from _unknown(location, name, _methods(experiment), "method")
+    recorded = [*map(measure_text, experiment.measures)]
     for measure in measures:
-        yield from _unmeasured(location, measure, experiment.measures)
+        yield from _unknown(location, measure and measure_text(measure), recorded, "measure")
         if measure and series.method in experiment.algorithms:
-            recorded = algorithms.load(series.method).quantities
-            yield from _unknown(f"{location}: {series.method}", measure[0], recorded)
+            quantities = algorithms.load(series.method).quantities
+            yield from _unknown(f"{location}: {series.method}", measure[0], quantities)
+    for key, axis, others in axes:
+        if axis is not None:
+            yield from _unknown(location, axis, [*experiment.axes, *others], key)
     yield from _wrong_where(f"{location}.where", series.where, experiment)
+
+
+def _methods(experiment: Experiment) -> list[str]:
+    variants = experiment.algorithms.items()
+    return [f"{algorithm}.{variant}" for algorithm, named in variants for variant in named]
 
 
 def _wrong_where(
@@ -219,44 +215,31 @@ def _values(name: str, experiment: Experiment) -> Collection[Any]:
     return sorted({*experiment.iterations, *horizons})
 
 
-def _not_recorded(location: str, series: Series | Curve, experiment: Experiment) -> Iterator[Error]:
+def _not_recorded(location: str, series: Series | Curve, paper: Paper) -> Iterator[Error]:
     """Yield an error per selected axis value whose intermediate iterations are not recorded."""
-    for name, value in experiment.intermediate_settings.items():
-        selected = series.where.get(name, "all values")
-        if selected != value and not series.last_iteration_only:
-            expected = f"{value!r}, or last_iteration_only: true"
-            yield _problem(f"{location}.where.{name}", selected, expected)
+    experiment = paper.experiments.get(series.experiment)
+    if experiment and not series.last_iteration_only:
+        for name, value in experiment.intermediate_settings.items():
+            selected = series.where.get(name, "all values")
+            if selected != value:
+                expected = f"{value!r}, or last_iteration_only: true"
+                yield _problem(location, selected, expected, f"where.{name}")
 
 
-def _wrong_panel(location: str, panel: Panel, paper: Paper) -> Iterator[Error]:
-    """Yield an error per unknown name of a panel and its curves."""
-    yield from _unknown(location, panel.experiment, paper.experiments)
-    for curve in panel.curves:
-        measures = [curve.measure, *filter(None, (curve.low, curve.high))]
-        yield from _wrong_series(location, curve, measures, paper)
-        if experiment := paper.experiments.get(curve.experiment):
-            costs = [name for name, metric in experiment.measures if metric == NUMBER_METRIC]
-            allowed = [*experiment.axes, "t", *costs, *sorted(PRIVACY_COLUMNS)]
-            yield from _unknown(f"{location}.x", panel.x, allowed)
-            if curve.by is not None:
-                yield from _unknown(f"{location}.by", curve.by, experiment.axes)
-            yield from _not_recorded(location, curve, experiment)
-
-
-def _wrong_table(location: str, table: Table, paper: Paper) -> Iterator[Error]:
-    measures = [table.measure, *table.extra_columns.values()]
-    for block in table.blocks:
-        for row in block.methods:
-            runs = Series(experiment=block.experiment, method=row.method, variant=row.variant)
-            yield from _wrong_series(location, runs, measures, paper)
-        if experiment := paper.experiments.get(block.experiment):
-            yield from _unknown(f"{location}.row_axis", table.row_axis, experiment.axes)
+def _wrong_curve(location: str, curve: Curve, x: str, paper: Paper) -> Iterator[Error]:
+    measures = [curve.measure, *filter(None, (curve.low, curve.high))]
+    experiment = paper.experiments.get(curve.experiment)
+    recorded = experiment.measures if experiment else []
+    costs = [name for name, metric in recorded if metric == NUMBER_METRIC]
+    axes = [("x", x, ("t", *costs, *sorted(PRIVACY_COLUMNS))), ("by", curve.by, ())]
+    yield from _wrong_series(location, curve, measures, paper, axes)
+    yield from _not_recorded(location, curve, paper)
 
 
 def _wrong_claim(location: str, claim: Claim, paper: Paper) -> Iterator[Error]:
     targets = {**paper.figures, **paper.tables}
     if claim.figure not in targets:
-        yield from _unknown(f"{location}.figure", claim.figure, targets)
+        yield from _unknown(location, claim.figure, targets, "figure")
         return
     for test, series in claim.series():
         is_private, compares = test.kind == PRIVATE, test.kind in COMPARISONS
@@ -266,29 +249,18 @@ def _wrong_claim(location: str, claim: Claim, paper: Paper) -> Iterator[Error]:
             if is_required and not is_set:
                 yield _problem(location, None, f"a value for kind {test.kind}", f"test.{key}")
         if test.against and not compares:
-            yield _problem(f"{location}.test.against", "a series", f"none for kind {test.kind}")
-        measures = [series.measure]
+            yield _problem(location, "a series", f"none for kind {test.kind}", "test.against")
+        axes = [("test", axis, ("t",)) for axis in (test.x, *test.other_axes)]
         if is_private:
-            selected = series.where.items()
-            where = {name: value for name, value in selected if name not in PRIVACY_COLUMNS}
-            series, measures = series.model_copy(update={"where": where}), []
-        yield from _wrong_series(location, series, measures, paper)
-        if experiment := paper.experiments.get(series.experiment):
-            for axis in filter(None, (test.x, *test.other_axes)):
-                yield from _unknown(location, axis, [*experiment.axes, "t"])
-            if not is_private:
-                yield from _not_recorded(location, series, experiment)
+            where = {k: v for k, v in series.where.items() if k not in PRIVACY_COLUMNS}
+            selected = series.model_copy(update={"where": where})
+            yield from _wrong_series(location, selected, [], paper, axes)
+        else:
+            yield from _wrong_series(location, series, [series.measure], paper, axes)
+            yield from _not_recorded(location, series, paper)
 
 
-def _missing_styles(plan: Plan) -> Iterator[Error]:
-    for location, figure, _ in _entries(plan, "figures"):
-        for curve in (curve for panel in figure.panels for curve in panel.curves):
-            if curve.by is None and not curve.label:
-                style = f"{curve.method}.{curve.style}"
-                yield from _unknown(f"{location}: style of styles.yaml", style, plan.styles)
-
-
-def _wrong_audits(plan: Plan, file: Path) -> Iterator[Error]:
+def wrong_audits(plan: Plan, file: Path) -> Iterator[Error]:
     """Yield an error per unknown name in the file of audited settings.
 
     Experiments of papers in the same folder that the plan leaves out have the names of the papers
@@ -299,48 +271,14 @@ def _wrong_audits(plan: Plan, file: Path) -> Iterator[Error]:
         location = f"{os.path.relpath(file)}: settings.{number}"
         if experiment := plan.experiments.get(entry.experiment):
             variant = entry.variant or next(iter(experiment.algorithms.get(entry.algorithm, [""])))
-            yield from _unknown_variant(location, f"{entry.algorithm}.{variant}", experiment)
+            name = f"{entry.algorithm}.{variant}"
+            yield from _unknown(location, name, _methods(experiment), "method")
             yield from _wrong_where(f"{location}.where", entry.where, experiment)
         elif not entry.experiment.startswith(tuple(f"{paper}_" for paper in others)):
             yield from _unknown(f"{location}.experiment", entry.experiment, plan.experiments)
 
 
 # --- Settings -------------------------------------------------------------------------------------
-
-
-def _wrong_cells(plan: Plan) -> Iterator[Error]:
-    """Yield an error per wrong value in the settings of cells, and per unknown paper's value."""
-    for experiment, algorithm in plan.cells():
-        location = f"{plan.locations['experiments', experiment]}.algorithms.{algorithm}"
-        try:
-            errors = wrong_settings(plan.cell(experiment, algorithm))
-        except Refused as error:
-            variant, _, problem = str(error).partition("].")
-            yield f"{location}{variant}].", problem
-            continue
-        for setting, problem in errors:
-            values = [f"{name}={value}" for name, value in setting["columns"].items()]
-            yield f"{location}[{', '.join([setting['variant'], *values])}].", problem
-
-
-def _wrong_values(plan: Plan) -> Iterator[Error]:
-    """Yield an error per path in ``paper_values`` that no experiment of the paper has.
-
-    Experiments share these values, so that a method may lack a parameter of another one.
-    """
-    for paper in plan.papers.values():
-        known = {
-            path
-            for name, experiment in paper.experiments.items()
-            for algorithm in experiment.algorithms
-            for setting in plan.cell(name, algorithm)["settings"][:1]
-            for path in experiment.paper_values
-            if value_of(path, setting, algorithm) is not None
-        }
-        for name, experiment in paper.experiments.items():
-            location = f"{plan.locations['experiments', name]}.paper_values"
-            for path in sorted(experiment.paper_values.keys() - known):
-                yield _problem(location, path, "a parameter such as problem.records")
 
 
 def require_settings(cell: Mapping[str, Any]) -> None:

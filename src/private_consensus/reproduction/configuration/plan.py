@@ -6,7 +6,7 @@ is plain JSON; its hash determines whether a result is up to date.
 
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -14,12 +14,12 @@ from typing import Any
 
 from private_consensus.audits import universes
 from private_consensus.common.errors import InvalidInput, Refused, arguments, require
-from private_consensus.common.fields import validate
+from private_consensus.common.fields import refused, validate
 from private_consensus.core import algorithms, lower_bounds, problems
 from private_consensus.core.simulation import MAX_HORIZON
 
 from ..claims import Claim, differences
-from .checks import require_valid
+from .checks import wrong_audits, wrong_experiments, wrong_references, wrong_settings
 from .conditions import conditions_of, tested_conditions_of
 from .schema import (
     Audits,
@@ -235,8 +235,29 @@ def load(config: Mapping[str, Any], *folders: Path) -> Plan:
     file = next(filter(Path.is_file, (folder / "audits.yaml" for folder in folders)))
     audits = validate(Audits, read_yaml(file), f"{os.path.relpath(file)}: ")
     plan = Plan(checked, papers, styles, audits, locations)
-    require_valid(plan, file)
+    # Mistakes in experiments are reported first, because they cause errors in figures and claims.
+    for errors in (
+        wrong_experiments(plan), _wrong_cells(plan), wrong_references(plan),
+        wrong_audits(plan, file),
+    ):  # fmt: skip
+        if mistakes := list(errors):
+            raise refused(mistakes)
     return plan
+
+
+def _wrong_cells(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield an error per wrong value in the settings of cells."""
+    for experiment, algorithm in plan.cells():
+        location = f"{plan.locations['experiments', experiment]}.algorithms.{algorithm}"
+        try:
+            errors = wrong_settings(plan.cell(experiment, algorithm))
+        except Refused as error:
+            variant, _, problem = str(error).partition("].")
+            yield f"{location}{variant}].", problem
+            continue
+        for setting, problem in errors:
+            values = [f"{name}={value}" for name, value in setting["columns"].items()]
+            yield f"{location}[{', '.join([setting['variant'], *values])}].", problem
 
 
 def modules_of(algorithm_names: Collection[str], problem_names: Collection[str]) -> list[str]:

@@ -308,7 +308,7 @@ class Curve(CurveKeys, Product):
 
     _variant_of_method = model_validator(mode="before")(split_method)
 
-    def complete(self, panel: PanelKeys, part: Part, key_path: str) -> Iterator[Curve]:
+    def complete(self, panel: PanelKeys, file: Part, key_path: str) -> Iterator[Curve]:
         """Yield one complete curve per point of the grid."""
         for point in self.product(key_path):
             curve = point.inherit(panel, {*CurveKeys.model_fields, "where"})
@@ -320,7 +320,7 @@ class Curve(CurveKeys, Product):
             yield curve.model_copy(update={
                 "measure": measure,
                 "experiment": experiment,
-                "interpretation": curve.interpretation or part.interpretation(experiment, curve),
+                "interpretation": curve.interpretation or file.interpretation(experiment, curve),
                 "style": curve.style or curve.variant,
             })  # fmt: skip
 
@@ -388,7 +388,7 @@ class Panel(PanelKeys, Product):
         omitted = {*CurveKeys.model_fields, "experiments"}
         return {key: value for key, value in dump(self).items() if key not in omitted}
 
-    def complete(self, figure: Figure, part: Part, key_path: str) -> Iterator[Panel]:
+    def complete(self, figure: Figure, file: Part, key_path: str) -> Iterator[Panel]:
         """Yield one complete panel per point of the grid, with the keys of its figure."""
         for panel in self.product(key_path):
             panel = panel.inherit(figure, PanelKeys.model_fields)
@@ -399,13 +399,13 @@ class Panel(PanelKeys, Product):
             curves = [
                 complete
                 for curve in panel.curves
-                for complete in curve.complete(panel, part, f"{key_path}.curves")
+                for complete in curve.complete(panel, file, f"{key_path}.curves")
             ]
             measure = measure_text(panel.measure) if panel.measure else ""
             yield panel.model_copy(update={
                 "curves": curves,
-                "x_title": panel.x_title or part.titles.get(panel.x, panel.x),
-                "y_title": panel.y_title or part.titles.get(measure, ""),
+                "x_title": panel.x_title or file.titles.get(panel.x, panel.x),
+                "y_title": panel.y_title or file.titles.get(measure, ""),
             })  # fmt: skip
 
 
@@ -428,19 +428,19 @@ class Figure(PanelKeys):
             key: value for key, value in dump(self).items() if key not in PanelKeys.model_fields
         }
 
-    def complete(self, name: str, part: Part, key_path: str) -> Figure:
+    def complete(self, file: Part, name: str, key_path: str) -> Figure:
         """Return the figure with complete panels and caption.
 
         ``name`` is the experiment of a figure that names none.
         """
         figure = self.model_copy(update={"experiment": self.experiment or name})
         panels = [
-            panel for entry in self.panels for panel in entry.complete(figure, part, key_path)
+            panel for entry in self.panels for panel in entry.complete(figure, file, key_path)
         ]
         titles = [panel.title for panel in panels]
         expected = "a different title for each panel"
         require(len({*titles}) == len(titles), f"{key_path}.panels", titles, expected)
-        caption = formatted(self.caption, part.sentences, f"{key_path}.caption")
+        caption = formatted(self.caption, file.sentences, f"{key_path}.caption")
         changes = {"panels": panels, "caption": caption, "added": ADDED in name}
         return figure.model_copy(update=changes)
 
@@ -492,17 +492,17 @@ class Table(FileEntry):
     blocks: Annotated[list[Block], Field(min_length=1)]
     """Blocks of rows, one experiment each."""
 
-    def complete(self, part: Part, key_path: str) -> Table:
+    def complete(self, file: Part, name: str, key_path: str) -> Table:
         """Return the table with interpretations of its methods and sentences in its caption."""
         blocks = []
         for block in self.blocks:
-            readings = [part.interpretation(block.experiment, row) for row in block.methods]
+            readings = [file.interpretation(block.experiment, row) for row in block.methods]
             rows = [
                 row.model_copy(update={"interpretation": interpretation})
                 for row, interpretation in zip(block.methods, readings, strict=True)
             ]
             blocks.append(block.model_copy(update={"methods": rows}))
-        caption = formatted(self.caption, part.sentences, f"{key_path}.caption")
+        caption = formatted(self.caption, file.sentences, f"{key_path}.caption")
         return self.model_copy(update={"blocks": blocks, "caption": caption})
 
 
@@ -585,23 +585,6 @@ class Part(FileEntry):
         )
         variant = algorithms.get(entry.method, {}).get(entry.variant)
         return variant.interpretation if variant else "resolved"
-
-    def complete(self, file: str, part: Part) -> dict[str, dict[str, Any]]:
-        return {
-            "experiments": self.experiments,
-            "figures": {
-                name: entry.complete(name, part, f"{file}: figures.{name}")
-                for name, entry in self.figures.items()
-            },
-            "tables": {
-                name: entry.complete(part, f"{file}: tables.{name}")
-                for name, entry in self.tables.items()
-            },
-            "claims": {
-                name: claim.complete(f"{file}: claims.{name}")
-                for name, claim in self.claims.items()
-            },
-        }
 
 
 class Paper(Part):
@@ -694,14 +677,17 @@ def read_paper(path: Path, locations: dict[tuple[str, str], str] | None = None) 
         parts[file] = validate(Part, read_yaml(Path(file)), f"{file}: ")
     experiments = {name: e for part in parts.values() for name, e in part.experiments.items()}
     for file, part in parts.items():
-        complete = part.model_copy(update={"experiments": experiments})
-        for section, entries in part.complete(file, complete).items():
+        file_of_paper = part.model_copy(update={"experiments": experiments})
+        for section, entries in sections.items():
             sharing = TARGETS if section in TARGETS else (section,)
-            for name in entries:
+            for name, entry in getattr(part, section).items():
                 used = [locations[kind, name] for kind in sharing if (kind, name) in locations]
                 location = locations[section, name] = f"{file}: {section}.{name}"
                 require(not used, location, name, f"another name than that of {', '.join(used)}")
-            sections[section] |= entries
+                is_complete = isinstance(entry, Experiment)
+                entries[name] = (
+                    entry if is_complete else entry.complete(file_of_paper, name, location)
+                )
     # Sorted by number, because an earlier part may contain claims with later numbers.
     sections["claims"] = dict(sorted(sections["claims"].items()))
     return paper.model_copy(update=sections)
