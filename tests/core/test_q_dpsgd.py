@@ -28,7 +28,7 @@ from private_consensus.core.randomness import Streams
 from private_consensus.kernels import messages, rounds, rows
 from private_consensus.kernels.normals import threefry
 from private_consensus.privacy import Budget, account
-from private_consensus.privacy.mechanisms import SampledGradient
+from private_consensus.privacy.mechanism_sampled import SampledGradient
 
 KEY, OTHER = np.array([7, 11], np.uint32), np.array([13, 17], np.uint32)
 FINE = {"eta": 2.0**-30, "grid": "open"}

@@ -12,6 +12,7 @@ from scipy.special import expit
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import account
+from private_consensus.privacy.mechanism_minimisers import MinimiserNoise
 from private_consensus.privacy.mechanisms import (
     CancellingLinks,
     Correlated,
@@ -19,7 +20,6 @@ from private_consensus.privacy.mechanisms import (
     GammaNorm,
     Gaussian,
     Laplace,
-    MinimiserNoise,
     Objective,
     ObjectivePerturbation,
     Recorded,

@@ -14,7 +14,7 @@ from private_consensus.core.handlers import require_own_streams
 from private_consensus.core.networks import Network
 from private_consensus.core.problems import Problem
 from private_consensus.privacy import Budget, Relation, account
-from private_consensus.privacy.mechanisms import CLOSED_SET, Mechanism
+from private_consensus.privacy.mechanisms import Mechanism
 
 from .comparison import ROUNDING, Excess, costs_of, leak_between
 from .execution import Execution, calibrated_on_first_graph, execute
@@ -287,7 +287,8 @@ def refused_declaration(declared: Mapping[str, Mechanism], horizon: int) -> str:
     if not isinstance(declared, Mapping):
         return "mechanisms returns no mapping from names to mechanisms"
     for name, mechanism in declared.items():
-        if type(mechanism) not in CLOSED_SET:
+        is_own = type(mechanism).__module__.startswith("private_consensus.privacy.")
+        if not (is_own and isinstance(mechanism, Mechanism)):
             return f"{name!r} is no mechanism of this package: {type(mechanism).__name__}"
         for t in mechanism.released_times(horizon):
             values = mechanism.at(mechanism.sensitivity, t), mechanism.at(mechanism.scale, t)

@@ -73,7 +73,7 @@ def _described(event: Event, replayed: Event, agent: Any, agents: int, query: fl
             # Per entry, so that a large entry does not hide a leak in a small one.
             size = np.maximum(np.maximum(np.abs(a), np.abs(b)), query)
             differs = ~np.isclose(a, b, rtol=0.0, atol=EQUAL * size, equal_nan=True)
-        if event.kind == "state" and a.ndim >= 3 and a.shape[2] == agents and agent is not None:
+        if event.kind == "state" and a.shape[2:3] == (agents,) and agent is not None:
             differs[:, :, agent] = False
         if not differs.any():
             return ""
@@ -82,21 +82,15 @@ def _described(event: Event, replayed: Event, agent: Any, agents: int, query: fl
             size_text = f": values up to {_largest(a[differs]):.2g} differ by {difference:.2g}"
     beside = f"depends on records of agent {agent} beside the mechanisms{size_text}"
     if event.kind == "state":
-        of_others = " of other agents" if differs.ndim >= 3 and differs.shape[2] == agents else ""
+        of_others = " of other agents" if differs.shape[2:3] == (agents,) else ""
         return f"the state {event.name!r}{of_others} after iteration {event.t} {beside}"
     if event.kind == "message":
-        senders = _senders(differs, agents)
-        names = ", ".join(map(str, senders))
-        owner = f"agent {names}" if len(senders) == 1 else f"agents {names or 'unknown'}"
+        axis = 2 if differs.shape[2:3] == (agents,) else max(differs.ndim - 2, 0)
+        indices = np.argwhere(differs) if differs.ndim else ()
+        names = ", ".join(map(str, sorted({int(index[axis]) for index in indices})))
+        owner = f"agent {names}" if names.isdigit() else f"agents {names or 'unknown'}"
         return f"the message of {owner} in iteration {event.t} {beside}"
     return f"the output {event.name!r} of iteration {event.t} {beside}"
-
-
-def _senders(differs: np.ndarray, agents: int) -> list[int]:
-    if not differs.ndim:
-        return []
-    axis = 2 if differs.ndim >= 3 and differs.shape[2] == agents else max(differs.ndim - 2, 0)
-    return sorted({int(index[axis]) for index in np.argwhere(differs)})
 
 
 def costs_of(

@@ -194,14 +194,12 @@ _EXAMPLES: dict[str, Parts] = {
         mean_estimation, Budget(3.0, 1e-3), calibration="gaussian_dp", spending="whole"
     ),
     "dp_ci": _on(observations, Budget(2.0)),
-    "dvp": _on(logistic_regression, PURE),
-    "m_admm": _on(logistic_regression, PURE),
-    "r_admm": _on(logistic_regression, PURE),
+    **dict.fromkeys(("dvp", "m_admm", "r_admm"), _on(logistic_regression, PURE)),
     "p_admm": _on(logistic_regression, APPROXIMATE),
-    "ldp_admm": _on(logistic_regression, PURE),
-    "ldp_gradient_descent": _on(logistic_regression, PURE),
-    "ldp_subgradient": _on(logistic_regression, PURE),
-    "pdop": _on(logistic_regression, PURE),
+    **dict.fromkeys(
+        ("ldp_admm", "ldp_gradient_descent", "ldp_subgradient", "pdop"),
+        _on(logistic_regression, PURE),
+    ),
     "pr_admm": _on(logistic_regression, APPROXIMATE, calibration="accountant"),
     "pp_admm": _on(logistic_regression, APPROXIMATE, perturbed="output"),
     "pp_admm_renyi": _on(logistic_regression, APPROXIMATE),
@@ -221,13 +219,13 @@ _EXAMPLES: dict[str, Parts] = {
     "sdm_dsgd": _trained(c=0.5),
     "muffliato": _on(mean_estimation, APPROXIMATE, horizon=2),
     "muffliato_gd": _on(logistic_regression, APPROXIMATE, rounds=2),
-    "mafalda_sgd": _on(logistic_regression, APPROXIMATE),
-    "decor": _on(logistic_regression, APPROXIMATE),
-    "zip_dl": _on(logistic_regression, APPROXIMATE),
-    "secure_aggregation": _on(logistic_regression, APPROXIMATE),
-    "local_training": _on(logistic_regression, APPROXIMATE),
+    **dict.fromkeys(
+        ("mafalda_sgd", "decor", "zip_dl", "secure_aggregation", "local_training"),
+        _on(logistic_regression, APPROXIMATE),
+    ),
     "one_shot_averaging": _on(logistic_regression, APPROXIMATE, horizon=2),
     "random_aggregation": _on(mean_estimation, APPROXIMATE, horizon=1),
-    "fair_classification": _on(census, PURE, horizon=1, sens="tight"),
-    "pflr": _on(census, PURE, horizon=1, sens="tight"),
+    **dict.fromkeys(
+        ("fair_classification", "pflr"), _on(census, PURE, horizon=1, sens="tight")
+    ),
 }  # fmt: skip

@@ -88,21 +88,19 @@ class Execution:
     weights: np.ndarray | None = None
 
 
-def checked_query(name: str, t: int, query: Any) -> None:
-    """Refuse a query that is not a plain array of finite real numbers."""
-    label = f"the query of {name!r} in iteration {t}"
+def check_query(label: str, query: Any, scale: Any, shape: tuple[int, ...] | None = None) -> None:
+    """Refuse a query that is not a plain array of finite real numbers, finer than its noise."""
     if type(query) is not np.ndarray or query.dtype.kind not in "fiub":
         raise Refused(f"{label} is {type(query).__name__}, expected a plain array of real numbers")
     if not np.isfinite(query).all():
         raise Refused(f"{label} is not finite")
-
-
-def check_resolution(name: str, t: int, query: np.ndarray, scale: Any) -> None:
-    """Refuse a query whose floating-point resolution is coarser than its noise."""
+    if shape is not None and query.shape != shape:
+        # One noise would cover several values.
+        raise Refused(f"{label} has shape {query.shape}, expected {shape}, the shape of its noise")
     largest, smallest = float(np.abs(query).max(initial=0.0)), float(np.min(scale))
     if smallest > 0 and np.spacing(np.asarray(largest, query.dtype)) > 1e-7 * smallest:
         text = f"is {largest:.3g} large, so that its resolution is coarser than the noise"
-        raise Refused(f"the query of {name!r} in iteration {t} {text}")
+        raise Refused(f"{label} {text}")
 
 
 def execute(
@@ -192,14 +190,10 @@ class AuditRecording(Recording):
     def release(self, name: str, query: Any, where: np.ndarray | None) -> Any:
         mechanism = self.mechanisms.get(name)
         if isinstance(mechanism, Mechanism) and mechanism.takes_array:
-            checked_query(name, self.t, query)
             shape = sizes_of(mechanism.query_shape, self.problem)
-            expected = (len(self.horizon), len(self.streams.runs), *shape)
-            if query.shape != expected:
-                # One noise would cover several values.
-                text = f"has shape {query.shape}, expected {expected}, the shape of its noise"
-                raise Refused(f"the query of {name!r} in iteration {self.t} {text}")
-            check_resolution(name, self.t, query, mechanism.at(mechanism.scale, self.t))
+            shape = (len(self.horizon), len(self.streams.runs), *shape)
+            label = f"the query of {name!r} in iteration {self.t}"
+            check_query(label, query, mechanism.at(mechanism.scale, self.t), shape)
         return super().release(name, query, where)
 
 
@@ -271,19 +265,16 @@ def _states(t: int, state: Any) -> Iterable[Event]:
         yield Event("state", t, name, np.array(value) if isinstance(value, np.ndarray) else value)
 
 
-def _entries(state: Any, prefix: str = "") -> Iterable[tuple[str, Any]]:
+def _entries(state: Any, name: str = "") -> Iterable[tuple[str, Any]]:
     """Yield the named entries of a state: a NamedTuple, dataclass, mapping or single value."""
     if hasattr(state, "_asdict"):
         entries = state._asdict()
     elif is_dataclass(state):
         entries = {f.name: getattr(state, f.name) for f in fields(state)}
     elif isinstance(state, Mapping):
-        entries = dict(state)
+        entries = state
     else:
-        yield prefix or "state", state
+        yield name or "state", state
         return
-    for name, value in entries.items():
-        if hasattr(value, "_asdict") or is_dataclass(value) or isinstance(value, Mapping):
-            yield from _entries(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value
+    for part, value in entries.items():
+        yield from _entries(value, f"{name}.{part}" if name else part)

@@ -63,10 +63,7 @@ class _Enough(Exception):
 
 
 class FedStreams:
-    """Streams of the first run for all runs, with chosen noise.
-
-    ``units`` fills the noise of a mechanism; None for the noise of the first run.
-    """
+    """Streams of the first run for all runs; ``units``, if any, fills the noise of mechanisms."""
 
     def __init__(self, count: int, units: Units | None, mechanisms: Mapping[str, Mechanism]):
         self.runs, self.units, self.first = range(count), units, Streams(0, (0,))

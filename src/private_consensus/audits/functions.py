@@ -24,9 +24,9 @@ from private_consensus.core.randomness import UNIT_LAWS
 from private_consensus.privacy import Release, account
 from private_consensus.privacy.mechanisms import ADDITIVE, Exact, Mechanism, Recorded
 
-from .auditing import refused_declaration, unattained
+from .auditing import unattained
 from .comparison import ROUNDING, Excess
-from .execution import Refused, check_resolution, checked_query
+from .execution import Refused, check_query
 from .files import changed_files
 from .frozen import digest, freeze, named_directories
 from .result import (
@@ -49,15 +49,7 @@ FACTORS = 1.0, 1.0, 1.0, 0.1, 10.0
 
 
 class FunctionRecord:
-    """Handler of the releases of one execution of a function.
-
-    Attributes
-    ----------
-    recorded : list of Recorded
-        Releases in order.
-    mechanisms : list of Mechanism
-        Mechanism of each release.
-    """
+    """Handler of one execution of a function, with its releases in order and their mechanisms."""
 
     def __init__(self, generator: np.random.Generator, factor: float = 1.0):
         self.generator, self.factor = generator, factor
@@ -72,8 +64,7 @@ class FunctionRecord:
     def release(self, mechanism: Mechanism, query: Any) -> np.ndarray:
         """Return the query with noise, and record the release."""
         number = len(self.recorded) + 1
-        checked_query("the function", number, query)
-        check_resolution("the function", number, query, mechanism.scale)
+        check_query(f"the query of release {number}", query, mechanism.scale)
         unit, draw = None, UNIT_LAWS.get(mechanism.unit, mechanism.unit)
         if draw is not None:
             unit = self.factor * draw(self.generator, (query.size,)).reshape(query.shape)
@@ -109,7 +100,7 @@ class FunctionReplay(FunctionRecord):
         if freeze(mechanism) != freeze(self.record.mechanisms[number]):
             raise _Difference(f"the mechanism of release {number + 1} depends on the data")
         recorded = self.record.recorded[number]
-        checked_query("the function", number + 1, query)
+        check_query(f"the query of release {number + 1}", query, 0.0)
         if np.shape(query) != np.shape(recorded.evidence):
             raise _Difference(f"the shape of release {number + 1} depends on the data")
         flat = recorded._replace(evidence=np.ravel(recorded.evidence))
@@ -279,12 +270,10 @@ def audit_function(
     directories = named_directories(function)
 
     def executed(number: int, records: list[FunctionRecord] | None) -> list[_Outcome]:
-        handlers = [
+        handlers = [FunctionReplay(record) for record in records or ()] or [
             FunctionRecord(np.random.default_rng([seed, 0xF00D, draw]), factor)
             for draw, factor in enumerate(FACTORS)
         ]
-        if records is not None:
-            handlers = [FunctionReplay(record) for record in records]
         data = data_sets[number]
         return [_outcome(function, deepcopy(data), handler, directories) for handler in handlers]
 
@@ -294,11 +283,9 @@ def audit_function(
     except EOFError as error:
         text = str(error) or "the process that executes the function ended"
         return AuditResult(NOT_EXECUTED, text, delta=delta)
-    frozen = freeze(data)
-    equal = [
-        number for number, neighbour in enumerate(data_sets[1:], 1) if freeze(neighbour) == frozen
-    ]
-    note = f"equal to the data set: neighbours {', '.join(map(str, equal))}"
+    frozen, *of_neighbours = map(freeze, data_sets)
+    equal = ", ".join(str(k) for k, other in enumerate(of_neighbours, 1) if other == frozen)
+    note = f"equal to the data set: neighbours {equal}"
     return replace(result, notes=(*result.notes, note)) if equal else result
 
 
@@ -309,19 +296,13 @@ def _audited(
     recorded: list[_Outcome] = process.call(0, None)
     facts: dict[str, Any] = {"delta": delta, "agents": 1, "iterations": 1, "graph": "no graph"}
     records = [outcome.handler for outcome in recorded]
-    declared = {
-        release.name: mechanism
-        for record in records
-        for release, mechanism in zip(record.recorded, record.mechanisms, strict=True)
-    }
-    refusals = [outcome.refusal for outcome in recorded if outcome.refusal]
-    refusal = refusals[0] if refusals else refused_declaration(declared, 1)
-    if refusal:
-        return AuditResult(REFUSED, refusal, **facts)
+    if refusals := [outcome.refusal for outcome in recorded if outcome.refusal]:
+        return AuditResult(REFUSED, refusals[0], **facts)
     epsilons = [account(record.releases, delta).epsilon for record in records]
     facts["epsilon"] = max(epsilons)
     notes = (ADAPTIVE,) if min(epsilons) < max(epsilons) else ()
-    reached, excess = dict.fromkeys(declared, 0.0), Excess()
+    names = (release.name for record in records for release in record.recorded)
+    reached, excess = dict.fromkeys(names, 0.0), Excess()
     for number in range(count):
         with Worker(executed) as fresh:
             replayed = fresh.call(number, records)
@@ -346,7 +327,7 @@ def _audited(
     if excess.text:
         return AuditResult(UNDERSTATED, excess.text, **facts)
     if not np.isfinite(facts["epsilon"]):
-        has_exact = any(isinstance(m, Exact) for m in declared.values())
+        has_exact = any(isinstance(m, Exact) for record in records for m in record.mechanisms)
         reason = "a value is released without noise" if has_exact else NO_DELTA
         return AuditResult(NO_GUARANTEE, reason, **facts)
     return AuditResult(NOT_CONTRADICTED, notes=(*notes, *unattained(reached)), **facts)

@@ -55,25 +55,10 @@ TOLERANCE = 1e-7
 def lower_bound_by_replay(
     algorithm: Algorithm, problem: Problem, network: Network, horizon: int, delta: float
 ) -> LowerBound:
-    """Return a lower bound on epsilon, by replay unless the class has a proof.
+    """Return a lower bound on epsilon at ``delta``, by replay unless the class has a proof.
 
-    Parameters
-    ----------
-    algorithm : Algorithm
-        Algorithm with its noise.
-    problem : Problem
-        Objectives and data of the agents, with their sensitivities.
-    network : Network
-        Communication graph with its mixing matrix.
-    horizon : int
-        Number of iterations.
-    delta : float
-        Delta at which epsilon is stated.
-
-    Returns
-    -------
-    LowerBound
-        0 if there is no proof, and no pair changes every query by a constant.
+    It is 0 if there is no proof, and no pair changes every query by a constant. The noise of the
+    algorithm is set.
     """
     arguments = algorithm, problem, network, horizon
     if attack_on(algorithm) is None:
@@ -102,22 +87,8 @@ def _largest_shifts(algorithm, problem, network, horizon: int) -> list[Release]:
 def shifts_of(algorithm: Any, pair: Any, network: Network, horizon: int) -> list[Release]:
     """Return the shifts of the noise that explain the received outputs on the second data set.
 
-    Parameters
-    ----------
-    algorithm : Algorithm
-        Algorithm with its noise.
-    pair : Pair
-        Two neighbouring data sets.
-    network : Network
-        Communication graph.
-    horizon : int
-        Number of iterations.
-
-    Returns
-    -------
-    list of Release
-        One series of releases per distribution of the noise; empty if a shift depends on earlier
-        outputs.
+    There is one series of releases per distribution of the noise, and none if a shift depends on
+    earlier outputs.
     """
     try:
         with np.errstate(all="ignore"):
@@ -125,9 +96,9 @@ def shifts_of(algorithm: Any, pair: Any, network: Network, horizon: int) -> list
     except (ArithmeticError, InvalidInput, Leak):
         return []
     both_runs = [change for _, change, _ in changes]
-    largest = max((float(np.abs(change).max(initial=0.0)) for change in both_runs), default=0.0)
+    rounding = TOLERANCE * max((np.abs(c).max(initial=0.0) for c in both_runs), default=0.0)
     # Written so that NaN is a difference.
-    if not all(np.all(np.abs(np.diff(c, axis=1)) <= TOLERANCE * largest) for c in both_runs):
+    if not all(np.all(np.abs(np.diff(change, axis=1)) <= rounding) for change in both_runs):
         return []
     shifts_by_law: dict[tuple[str, int | None], list[float]] = defaultdict(list)
     for mechanism, change, cost in changes:

@@ -185,6 +185,7 @@ class Observed:
     def __init__(self, algorithm: Algorithm, problem: Any, network: Network, horizon: int):
         self.algorithm, self.problem = stack([algorithm]), problem.repeated(1)
         self.network, self.horizon, self.agents = network, horizon, network.n_agents
+        self.times = range(1, horizon + 1)
         self.mechanisms = algorithm.mechanisms(problem, network, horizon)
         self.accounted: dict[Any, float] = {}
         lengths = shortest_path(network.adjacency, unweighted=True)
@@ -231,14 +232,13 @@ class Observed:
     def reason(self) -> str:
         """Reason why messages are not affine in Gaussian noise; empty if they are."""
         for name, mechanism in self.mechanisms.items():
-            scales = [mechanism.at(mechanism.scale, t) for t in range(1, self.horizon + 1)]
             if not isinstance(mechanism, LINEAR):
                 kinds = ", ".join(kind.__name__ for kind in LINEAR)
                 return f"{name!r} is of type {type(mechanism).__name__}, and not {kinds}"
-            if not np.all(np.array(scales) > 0):
+            if not all((self._declared(name, t, "scale") > 0).all() for t in self.times):
                 return f"{name!r} has no noise"
-            sizes = [mechanism.at(mechanism.sensitivity, t) for t in range(1, self.horizon + 1)]
-            if not (mechanism.proven and np.isfinite(np.array(sizes)).all()):
+            sizes = [self._declared(name, t) for t in self.times]
+            if not (mechanism.proven and np.isfinite(sizes).all()):
                 return f"the sensitivity of {name!r} is not proven"
         if self.leaves_network:
             return "values reach agents outside the network"
@@ -252,7 +252,7 @@ class Observed:
         result, first = {}, 0
         for name, mechanism in self.mechanisms.items():
             count = unit_count(mechanism, self.problem)
-            for t in range(1, self.horizon + 1):
+            for t in self.times:
                 result[name, t] = slice(first, first := first + count)
         return result
 
@@ -331,9 +331,10 @@ class Observed:
                 return False
         return True
 
-    def _declared(self, name: str, t: int) -> np.ndarray:
-        """Return the declared sensitivity of each agent in an iteration."""
-        declared = self.mechanisms[name].at(self.mechanisms[name].sensitivity, t)
+    def _declared(self, name: str, t: int, quantity: str = "sensitivity") -> np.ndarray:
+        """Return the declared sensitivity, or the scale, of each agent in an iteration."""
+        mechanism = self.mechanisms[name]
+        declared = mechanism.at(getattr(mechanism, quantity), t)
         return np.broadcast_to(declared, (1, 1, self.agents, 1)).ravel()
 
     def _tilt(self, count: int, first: int) -> Tilted:
@@ -360,7 +361,7 @@ class Observed:
         setting = self.algorithm, self.problem.repeated(count), self.network, self.horizon, count
         view = feed(*setting, shift=shift, after=True)
         times = np.array([message.released for message in view.messages])
-        return view, np.array([int((times >= t).sum()) for t in range(1, self.horizon + 1)])
+        return view, np.array([int((times >= t).sum()) for t in self.times])
 
     @cached_property
     def leaves_network(self) -> bool:
@@ -470,13 +471,11 @@ class Observed:
             return replace(mechanism, root=root)
         if target is None or type(mechanism) not in (Gaussian, Laplace):
             return mechanism
-        times = range(1, self.horizon + 1)
-        fields = {
-            key: [np.broadcast_to(mechanism.at(values, t), (1, 1, self.agents, 1))[0, 0, target, 0]
-                  for t in times]
-            for key, values in (("sensitivity", mechanism.sensitivity), ("scale", mechanism.scale))
-        }  # fmt: skip
-        return replace(mechanism, **fields)
+        sensitivity, scale = (
+            [self._declared(name, t, quantity)[target] for t in self.times]
+            for quantity in ("sensitivity", "scale")
+        )
+        return replace(mechanism, sensitivity=sensitivity, scale=scale)
 
 
 def _forms(noise: np.ndarray, signals: np.ndarray) -> list[np.ndarray | None] | None:

@@ -27,10 +27,7 @@ BLOCKED = (
 class Worker(AbstractContextManager):
     """New process that evaluates a function of its tasks, in order, and ends with its context.
 
-    Parameters
-    ----------
-    function : callable
-        Function of the arguments of a task. The process inherits it, so that it needs no pickling.
+    The process inherits the function, so that it needs no pickling.
     """
 
     def __init__(self, function: Callable[..., Any]):

@@ -128,9 +128,8 @@ def epsilon_by_method(releases: Iterable[Release], delta: float) -> dict[str, fl
 
     Empty without a release that depends on private data, and if a value is released without noise.
     """
-    delta = _checked_delta(delta)
     groups = _groups(releases)
-    return _epsilons(groups, delta) if groups else {}
+    return _epsilons(groups, _checked_delta(delta)) if groups else {}
 
 
 def gaussian_dp(releases: Iterable[Release]) -> float:

@@ -156,12 +156,10 @@ _SMALLEST, _LARGEST = 1e-290, 1e290
 
 
 class _EvaluatedScale(NamedTuple):
+    """Scale with the logarithm of epsilon / budget, at most 0 if the scale meets the budget."""
+
     scale: float
     excess: float
-
-    @property
-    def meets_budget(self) -> bool:
-        return self.excess <= 0
 
 
 def _bracket(
@@ -172,13 +170,13 @@ def _bracket(
     Very small and very large scales are powers of 4^8.
     """
     current = _EvaluatedScale(1.0, excess(1.0))
-    step = 0.25 if current.meets_budget else 4.0
+    step = 0.25 if current.excess <= 0 else 4.0
     while True:
         usual = _SMALL <= current.scale <= _LARGE
         scale = current.scale * (step if usual else step**8)
         following = _EvaluatedScale(scale, excess(scale))
-        if following.meets_budget != current.meets_budget:
-            return (following, current) if current.meets_budget else (current, following)
+        if (following.excess <= 0) != (current.excess <= 0):
+            return (following, current) if current.excess <= 0 else (current, following)
         if following.scale < _SMALLEST:
             return _EvaluatedScale(0.0, math.inf), _EvaluatedScale(0.0, -math.inf)
         if following.scale > _LARGEST:
@@ -217,7 +215,7 @@ def _narrowed(
         if not low.scale < scale < high.scale:
             break
         current = _EvaluatedScale(scale, excess(scale))
-        low, high = (low, current) if current.meets_budget else (current, high)
+        low, high = (low, current) if current.excess <= 0 else (current, high)
         width = math.log(high.scale / low.scale)
         reach /= 2
     return high.scale

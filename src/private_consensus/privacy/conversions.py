@@ -24,8 +24,6 @@ from scipy.special import erfcx, log_ndtr
 
 from private_consensus.common.errors import InvalidInput, arguments
 
-CONVERSIONS = ("shortcut", "safe", "cks")
-
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 _HALVINGS = 200  # a bisection ends earlier if the intervals contain no inner float
 _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
@@ -127,7 +125,7 @@ def gaussian_epsilon(mu: Any, delta: Any) -> Any:
         Infinite for delta 0 and mu above 0.
     """
     mu, delta = _nonnegative("mu", mu), _deltas(delta)
-    return _evaluated(_of_loss, _epsilons, mu, delta)
+    return _evaluated(_epsilons, "loss", mu, delta)
 
 
 def _epsilons(mu: np.ndarray, log_inverse: np.ndarray) -> np.ndarray:
@@ -155,7 +153,7 @@ def gaussian_mu(epsilon: Any, delta: Any) -> Any:
         0 for delta 0 and finite epsilon; infinite for infinite epsilon.
     """
     epsilon, delta = _nonnegative("epsilon", epsilon), _deltas(delta)
-    return _evaluated(_of_epsilon, _mus, epsilon, delta)
+    return _evaluated(_mus, "epsilon", epsilon, delta)
 
 
 def _mus(epsilon: np.ndarray, log_inverse: np.ndarray) -> np.ndarray:
@@ -203,9 +201,9 @@ def zcdp_epsilon(rho: Any, delta: Any, *, conversion: str = "cks") -> Any:
         The minimum over alpha > 1 of :math:`\alpha\rho + \frac{\ln(1/\delta) - \ln\alpha}{\alpha-1}
         + \ln(1 - 1/\alpha)` (Canonne, Kamath, Steinke 2020, Corollary 13), at least 0.
     """
-    arguments.choice("conversion", conversion, CONVERSIONS)
+    arguments.choice("conversion", conversion, _FORMULAS)
     rho, delta = _nonnegative("rho", rho), _deltas(delta)
-    return _evaluated(_of_loss, _FORWARD[conversion], rho, delta)
+    return _evaluated(_FORMULAS[conversion][0], "loss", rho, delta)
 
 
 def zcdp_rho(epsilon: Any, delta: Any, *, conversion: str = "cks") -> Any:
@@ -228,9 +226,9 @@ def zcdp_rho(epsilon: Any, delta: Any, *, conversion: str = "cks") -> Any:
     float or ndarray
         0 for delta 0 and finite epsilon; infinite for infinite epsilon.
     """
-    arguments.choice("conversion", conversion, CONVERSIONS)
+    arguments.choice("conversion", conversion, _FORMULAS)
     epsilon, delta = _nonnegative("epsilon", epsilon), _deltas(delta)
-    return _evaluated(_of_epsilon, _BACKWARD[conversion], epsilon, delta)
+    return _evaluated(_FORMULAS[conversion][1], "epsilon", epsilon, delta)
 
 
 def _shortcut(rho: np.ndarray, log_inverse: np.ndarray) -> np.ndarray:
@@ -281,8 +279,10 @@ def _rho_cks(epsilon: np.ndarray, log_inverse: np.ndarray) -> np.ndarray:
     return rho
 
 
-_FORWARD = {"shortcut": _shortcut, "safe": _safe, "cks": _cks}
-_BACKWARD = {"shortcut": _rho_shortcut, "safe": _rho_safe, "cks": _rho_cks}
+_FORMULAS = {
+    "shortcut": (_shortcut, _rho_shortcut), "safe": (_safe, _rho_safe), "cks": (_cks, _rho_cks),
+}  # fmt: skip
+CONVERSIONS = tuple(_FORMULAS)
 
 
 # --- helpers ----------------------------------------------------------------------------------
@@ -327,36 +327,29 @@ Conversion = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """Function of losses, or of epsilons, and of ln(1/delta), all positive and finite."""
 
 
-def _of_loss(convert: Conversion, loss: Any, delta: Any) -> np.ndarray:
-    """Return epsilon: 0 without a loss, and infinite for an infinite loss and for delta 0."""
-    loss, delta = _broadcast(loss=loss, delta=delta)
-    result = np.where(loss > 0, np.inf, 0.0)
-    inner = (loss > 0) & np.isfinite(loss) & (delta > 0)
-    result[inner] = convert(loss[inner], -np.log(delta[inner]))
-    return result
-
-
-def _of_epsilon(convert: Conversion, epsilon: Any, delta: Any) -> np.ndarray:
-    """Return a loss: infinite for an infinite epsilon, and 0 for delta 0."""
-    epsilon, delta = _broadcast(epsilon=epsilon, delta=delta)
-    result = np.where(np.isinf(epsilon), np.inf, 0.0)
-    inner = np.isfinite(epsilon) & (delta > 0)
-    result[inner] = convert(epsilon[inner], -np.log(delta[inner]))
-    return result
-
-
-def _evaluated(
-    function: Callable[..., np.ndarray], convert: Conversion, first: Any, second: Any
-) -> Any:
-    """Apply a conversion to arrays, or to numbers, whose results are cached."""
-    if first.ndim == second.ndim == 0:
-        return _of_numbers(function, convert, float(first), float(second))
-    return function(convert, first, second)
+def _evaluated(convert: Conversion, key: str, value: np.ndarray, delta: np.ndarray) -> Any:
+    """Convert losses or epsilons (``key``), given as arrays or as numbers, which are cached."""
+    if value.ndim == delta.ndim == 0:
+        return _of_numbers(convert, key, float(value), float(delta))
+    return _of_arrays(convert, key, value, delta)
 
 
 @lru_cache(maxsize=4096)  # many settings of a grid have equal privacy parameters
-def _of_numbers(function: Callable[..., np.ndarray], *arguments: Any) -> float:
-    return float(function(*arguments))
+def _of_numbers(convert: Conversion, key: str, value: float, delta: float) -> float:
+    return float(_of_arrays(convert, key, value, delta))
+
+
+def _of_arrays(convert: Conversion, key: str, value: Any, delta: Any) -> np.ndarray:
+    """Return epsilon or a loss: infinite for an infinite value.
+
+    At delta 0, a positive loss has an infinite epsilon, and a finite epsilon allows no loss.
+    """
+    value, delta = _broadcast(**{key: value, "delta": delta})
+    is_loss = key == "loss"
+    result = np.where(value > 0 if is_loss else np.isinf(value), np.inf, 0.0)
+    inner = np.isfinite(value) & (delta > 0) & ((value > 0) | (not is_loss))
+    result[inner] = convert(value[inner], -np.log(delta[inner]))
+    return result
 
 
 def _scalar(value: np.ndarray) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .mechanisms import Gaussian, Mechanism, ObjectivePerturbation, log_determinant, sizes_of
+from .mechanisms import Gaussian, Mechanism, ObjectivePerturbation, sizes_of
 from .objective_perturbation import PerturbedObjective
 from .releases import Release
 from .sparse_vector import sparse_vector_release
@@ -48,16 +48,13 @@ class ApproximateMinimiser(ObjectivePerturbation):
 
     def evidence(self, query, unit, output, t):
         exact = query.solve(self.at(self.scale, t) * unit)
-        return exact, query.gradient(exact), log_determinant(query, exact)
+        return *super().evidence(query, unit, exact, t), exact
 
-    def change(self, query, recorded, t):
-        exact, gradient, _ = recorded.evidence
-        return (gradient - query.gradient(exact)) / self.unit_scale(t)
+    def minimiser(self, recorded):
+        return recorded.evidence[-1]
 
     def cost(self, query, recorded, t, earlier):
-        exact, _, jacobian = recorded.evidence
-        change = self.norm(self.change(query, recorded, t))
-        return self.total(change, query, exact, jacobian, t)
+        return self.total(self.change(query, recorded, t), query, recorded, t)
 
     def replay(self, query, recorded, t):
         return self.output(query, recorded.unit + self.change(query, recorded, t), t)

@@ -7,7 +7,8 @@ the scale that is accounted.
 
 Arrays are ``[settings, runs, agents, dim]``. Sensitivity and scale are *lists over iterations* of
 values that broadcast to ``[settings, runs, agents, 1]``, or one such value for all iterations; an
-array never means time. The set of mechanisms is closed: an audit refuses subclasses from outside.
+array never means time. The set of mechanisms is closed: an audit refuses subclasses from outside of
+this package, whose cost could be stated wrongly.
 """
 
 from abc import ABC, abstractmethod
@@ -286,19 +287,15 @@ def dominating(losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     remainder = np.append(largest_ranked[::-1].cumsum()[::-1][1:], 0.0)
     merged_count = int(np.argmax(together + remainder <= (1 + EXCESS) * together[-1])) + 1
     costliest = losses.sum(0).argmax()
+    merged = together[merged_count - 1], ranked[:merged_count, costliest].sum()
     order = (-losses[:, costliest]).argsort()
     largest, agent_losses = np.zeros((2, len(losses)))
-    largest[order] = np.concatenate(
-        [
-            together[merged_count - 1 : merged_count],
-            np.zeros(merged_count - 1),
-            largest_ranked[merged_count:],
-        ]
-    )
-    first = ranked[:merged_count, costliest].sum()
-    agent_losses[order] = np.concatenate(
-        [[first], np.zeros(merged_count - 1), ranked[merged_count:, costliest]]
-    )
+    largest[order] = [merged[0], *np.zeros(merged_count - 1), *largest_ranked[merged_count:]]
+    agent_losses[order] = [
+        merged[1],
+        *np.zeros(merged_count - 1),
+        *ranked[merged_count:, costliest],
+    ]
     return largest, np.minimum(agent_losses, largest)  # sums may differ by rounding
 
 
@@ -623,28 +620,33 @@ class ObjectivePerturbation(Mechanism):
         jacobian = self.at(self.jacobian, t) if self.kappa is None else np.log1p(self.kappa)
         return super().loss(t) + jacobian
 
-    def total(self, moved: np.ndarray, query: Any, x: np.ndarray, recorded: Any, t: int) -> Any:
-        """Return the norm of a change of noise plus that of the recorded log-determinant at x.
-
-        If the log-determinant takes too long to compute, its bound is added where noise changes.
-        """
-        if x.shape[-1] > COMPARED:
-            bound = self.loss(t) - Mechanism.loss(self, t)
-            return moved + np.where(moved > 0, bound, 0.0)
-        return moved + np.abs(log_determinant(query, x) - recorded)
+    def minimiser(self, recorded: Recorded) -> np.ndarray:
+        """Return the exact minimiser on the recorded data."""
+        return recorded.output
 
     def evidence(self, query, unit, output, t):
         return query.gradient(output), log_determinant(query, output)
 
     def change(self, query, recorded, t):
-        # Two gradients at the output: an active constraint changes both by the same multiplier.
-        gradient, _ = recorded.evidence
-        return (gradient - query.gradient(recorded.output)) / self.unit_scale(t)
+        # Two gradients at one point: an active constraint changes both by the same multiplier.
+        gradient = recorded.evidence[0]
+        return (gradient - query.gradient(self.minimiser(recorded))) / self.unit_scale(t)
+
+    def total(self, change: np.ndarray, query: Any, recorded: Recorded, t: int) -> Any:
+        """Return the norm of a change of noise plus the change of the log-determinant.
+
+        If the log-determinant takes too long to compute, its bound is added where noise changes.
+        """
+        norm, x = self.norm(change), self.minimiser(recorded)
+        if x.shape[-1] > COMPARED:
+            bound = self.loss(t) - Mechanism.loss(self, t)
+            return norm + np.where(norm > 0, bound, 0.0)
+        return norm + np.abs(log_determinant(query, x) - recorded.evidence[1])
 
     def cost(self, query, recorded, t, earlier):
         change = self.change(query, recorded, t)
-        cost = self.total(self.norm(change), query, recorded.output, recorded.evidence[1], t)
-        return np.where(self.explains(query, recorded, change, t), cost, np.inf)
+        is_explained = self.explains(query, recorded, change, t)
+        return np.where(is_explained, self.total(change, query, recorded, t), np.inf)
 
     def explains(self, query: Any, recorded: Recorded, change: np.ndarray, t: int) -> np.ndarray:
         """Return True for agents whose noise, plus its ``change``, gives the recorded output.
@@ -698,34 +700,3 @@ def log_determinant(objective: Objective, x: np.ndarray, h: float = 1e-5) -> np.
         for e in np.eye(x.shape[-1])
     ]
     return np.linalg.slogdet(np.stack(columns, axis=-1))[1][..., None]
-
-
-# Subclasses of the mechanisms above, which other modules import from this module: the modules that
-# define them import it.
-from .mechanism_coefficients import NoisyCoefficients  # noqa: E402
-from .mechanism_minimisers import (  # noqa: E402
-    ApproximateMinimiser,
-    MinimiserNoise,
-    ThresholdTests,
-)
-from .mechanism_sampled import DiscreteMessage, SampledGradient  # noqa: E402
-
-CLOSED_SET = (
-    Gaussian,
-    Laplace,
-    GammaNorm,
-    Exact,
-    Unproven,
-    Correlated,
-    SecureSum,
-    Temporal,
-    CancellingLinks,
-    ObjectivePerturbation,
-    ApproximateMinimiser,
-    MinimiserNoise,
-    ThresholdTests,
-    NoisyCoefficients,
-    SampledGradient,
-    DiscreteMessage,
-)
-"""All mechanisms. An audit refuses any other class, whose cost could be stated wrongly."""

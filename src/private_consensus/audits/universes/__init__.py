@@ -56,13 +56,7 @@ class Opposites(NamedTuple):
 
 
 class Universe(ABC):
-    """Records of one kind of problem.
-
-    Parameters
-    ----------
-    problem : Problem
-        Problem of the audited execution.
-    """
+    """Records of one kind of problem, that of the audited execution."""
 
     def __init__(self, problem: Any):
         self.problem = problem
@@ -72,13 +66,7 @@ class Universe(ABC):
         """Return pairs of records that change gradients by much, or in an unusual way."""
 
     def opposites(self, angle: float) -> list[Opposites]:
-        """Return records with nearly opposite gradients.
-
-        Parameters
-        ----------
-        angle : float
-            Half the angle between the rows of both records.
-        """
+        """Return records with nearly opposite gradients; ``angle`` is half that of their rows."""
         return []
 
     @abstractmethod

@@ -11,7 +11,7 @@ from private_consensus.privacy import (
     analytic_gaussian_scale,
     extended_gaussian_scale,
 )
-from private_consensus.privacy.mechanisms import NoisyCoefficients
+from private_consensus.privacy.mechanism_coefficients import NoisyCoefficients
 from private_consensus.privacy.releases import NORMS
 
 from ..parameters import CALIBRATION, NonNegative, Positive

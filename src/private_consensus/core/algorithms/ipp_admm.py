@@ -7,7 +7,7 @@ import numpy as np
 
 from private_consensus.common.errors import require
 from private_consensus.privacy import sparse_vector_scales
-from private_consensus.privacy.mechanisms import ThresholdTests
+from private_consensus.privacy.mechanism_minimisers import ThresholdTests
 
 from ..parameters import Fraction, NonNegative, Positive, PositiveInt
 from .base import INTERNAL, column, per_agent

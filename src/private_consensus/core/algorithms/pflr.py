@@ -7,7 +7,8 @@ import numpy as np
 
 from private_consensus.common.errors import require
 from private_consensus.privacy.functional import covariance_l1
-from private_consensus.privacy.mechanisms import Exact, Laplace, NoisyCoefficients
+from private_consensus.privacy.mechanism_coefficients import NoisyCoefficients
+from private_consensus.privacy.mechanisms import Exact, Laplace
 
 from ..parameters import CALIBRATION, Fraction, NonNegative
 from .families.functional_mechanism import (

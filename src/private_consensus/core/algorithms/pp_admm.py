@@ -8,7 +8,7 @@ from annotated_types import Ge, Le
 
 from private_consensus.common.errors import arguments, require
 from private_consensus.privacy import CONVERSIONS, calibrate, zcdp_epsilon, zcdp_rho
-from private_consensus.privacy.mechanisms import ApproximateMinimiser, MinimiserNoise
+from private_consensus.privacy.mechanism_minimisers import ApproximateMinimiser, MinimiserNoise
 
 from ..parameters import Calibration, Fraction, NonNegative, Positive
 from .base import INTERNAL, column, per_agent

@@ -8,7 +8,7 @@ import numpy as np
 
 from private_consensus.common.errors import require
 from private_consensus.privacy import Release
-from private_consensus.privacy.mechanisms import DiscreteMessage
+from private_consensus.privacy.mechanism_sampled import DiscreteMessage
 from private_consensus.privacy.subsampling import Batches, SampledNoise, noisy_mean
 
 from ..parameters import CALIBRATION

@@ -8,7 +8,7 @@ import numpy as np
 
 from private_consensus.common.errors import require
 from private_consensus.privacy import Budget
-from private_consensus.privacy.mechanisms import SampledGradient
+from private_consensus.privacy.mechanism_sampled import SampledGradient
 from private_consensus.privacy.subsampling import (
     FASTEST,
     SLOWEST,
