@@ -26,24 +26,8 @@ def gaussian_noise_multiplier(budget: Budget, count: int = 1) -> float:
     r"""Return the standard deviation per l2 sensitivity for ``count`` adaptive Gaussian releases.
 
     :math:`\sqrt{count}/\mu` with the largest :math:`\mu` that exact Gaussian differential privacy
-    allows; no smaller noise is private.
-
-    Parameters
-    ----------
-    budget : Budget
-        Budget of all releases together; delta above 0.
-    count : int
-        Number of releases.
-
-    Returns
-    -------
-    float
-        0 if the budget is infinite or ``count`` is 0.
-
-    Raises
-    ------
-    InvalidInput
-        If delta is 0: no Gaussian noise is purely private.
+    allows for the budget of all releases together; no smaller noise is private. It is 0 if the
+    budget is infinite or ``count`` is 0. Delta 0 is refused: no Gaussian noise is purely private.
     """
     _check(budget, count=count)
     if not budget.private or count == 0:
@@ -54,18 +38,9 @@ def gaussian_noise_multiplier(budget: Budget, count: int = 1) -> float:
 
 
 def analytic_gaussian_scale(budget: Budget, sensitivity: float = 1.0) -> float:
-    """Return the smallest standard deviation for one release (Balle & Wang 2018).
+    """Return the smallest standard deviation for one release with an l2 sensitivity.
 
-    Parameters
-    ----------
-    budget : Budget
-        Budget of the release, with delta above 0.
-    sensitivity : float
-        l2 sensitivity of the release.
-
-    Returns
-    -------
-    float
+    (Balle & Wang 2018, for delta above 0.)
     """
     _check(budget, sensitivity)
     return sensitivity * gaussian_noise_multiplier(budget)
@@ -77,23 +52,8 @@ def extended_gaussian_scale(budget: Budget, sensitivity: float = 1.0) -> float:
     .. math:: \sigma = \frac{\sqrt2\,\Delta_2}{2\epsilon}\left(\sqrt L + \sqrt{L+\epsilon}\right),
         \quad L = \ln\frac{\sqrt{2/\pi}}{\delta}
 
-    (Ding, Theorem 19.)
-
-    Parameters
-    ----------
-    budget : Budget
-        With delta in :math:`(0, \sqrt{2/\pi})`.
-    sensitivity : float
-        :math:`\Delta_2`, in l2.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    InvalidInput
-        If delta is 0, or above :math:`\sqrt{2/\pi}`, where L is negative.
+    (Ding, Theorem 19.) The l2 ``sensitivity`` is :math:`\Delta_2`. A delta of 0, or above
+    :math:`\sqrt{2/\pi}`, where L is negative, is refused.
     """
     _check(budget, sensitivity)
     if not budget.private:

@@ -37,17 +37,8 @@ def gaussian_delta(mu: Any, epsilon: Any) -> Any:
 
     .. math:: \delta = \Phi(\mu/2 - \epsilon/\mu) - e^{\epsilon}\,\Phi(-\mu/2 - \epsilon/\mu)
 
-    (Balle & Wang 2018, Theorem 8.)
-
-    Parameters
-    ----------
-    mu, epsilon : float or array
-        mu >= 0 is l2 sensitivity over standard deviation.
-
-    Returns
-    -------
-    float or array
-        Relative error below 1e-11 down to the smallest normal float.
+    (Balle & Wang 2018, Theorem 8.) mu is l2 sensitivity over standard deviation. The relative error
+    is below 1e-11 down to the smallest normal float.
     """
     with np.errstate(under="ignore"):
         return _scalar(np.exp(gaussian_log_delta(mu, epsilon)))
@@ -110,19 +101,7 @@ def gaussian_epsilon(mu: Any, delta: Any) -> Any:
 
     Inverse of :func:`gaussian_delta` in epsilon, rounded up. The tail bound
     :math:`\delta \le \Phi(\mu/2-\epsilon/\mu)` gives the upper limit of the search,
-    :math:`\mu^2/2 + \mu\sqrt{2\ln(1/\delta)}`.
-
-    Parameters
-    ----------
-    mu : float or array
-        At least 0.
-    delta : float or array
-        In [0, 1); broadcast against ``mu``.
-
-    Returns
-    -------
-    float or array
-        Infinite for delta 0 and mu above 0.
+    :math:`\mu^2/2 + \mu\sqrt{2\ln(1/\delta)}`. It is infinite for delta 0 and mu above 0.
     """
     mu, delta = _nonnegative("mu", mu), _deltas(delta)
     return _evaluated(_epsilons, "loss", mu, delta)
@@ -140,17 +119,7 @@ def _epsilons(mu: np.ndarray, log_inverse: np.ndarray) -> np.ndarray:
 def gaussian_mu(epsilon: Any, delta: Any) -> Any:
     """Return the largest mu such that mu-GDP implies (epsilon, delta)-DP, rounded down.
 
-    Parameters
-    ----------
-    epsilon : float or array
-        At least 0.
-    delta : float or array
-        In [0, 1); broadcast against ``epsilon``.
-
-    Returns
-    -------
-    float or array
-        0 for delta 0 and finite epsilon; infinite for infinite epsilon.
+    It is 0 for delta 0 and finite epsilon, and infinite for infinite epsilon.
     """
     epsilon, delta = _nonnegative("epsilon", epsilon), _deltas(delta)
     return _evaluated(_mus, "epsilon", epsilon, delta)
@@ -211,20 +180,7 @@ def zcdp_rho(epsilon: Any, delta: Any, *, conversion: str = "cks") -> Any:
 
     ``shortcut`` :math:`\epsilon^2/(4\ln(1/\delta))`; ``safe``
     :math:`(\sqrt{\epsilon+\ln(1/\delta)}-\sqrt{\ln(1/\delta)})^2`; ``cks`` by bisection.
-
-    Parameters
-    ----------
-    epsilon : float or array_like
-        At least 0.
-    delta : float or array_like
-        In [0, 1); broadcast against ``epsilon``.
-    conversion : {"cks", "safe", "shortcut"}
-        Formula, see :func:`zcdp_epsilon`.
-
-    Returns
-    -------
-    float or ndarray
-        0 for delta 0 and finite epsilon; infinite for infinite epsilon.
+    It is 0 for delta 0 and finite epsilon, and infinite for infinite epsilon.
     """
     arguments.choice("conversion", conversion, _FORMULAS)
     epsilon, delta = _nonnegative("epsilon", epsilon), _deltas(delta)
@@ -328,7 +284,7 @@ Conversion = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def _evaluated(convert: Conversion, key: str, value: np.ndarray, delta: np.ndarray) -> Any:
-    """Convert losses or epsilons (``key``), given as arrays or as numbers, which are cached."""
+    """Convert losses or epsilons, by the ``key``: arrays, or numbers, whose results are cached."""
     if value.ndim == delta.ndim == 0:
         return _of_numbers(convert, key, float(value), float(delta))
     return _of_arrays(convert, key, value, delta)

@@ -23,19 +23,8 @@ def sparse_vector_scales(epsilon: float, *, sensitivity: float, count: int) -> t
     :math:`2c\Delta/\epsilon_2`. The parts :math:`\epsilon_1 : \epsilon_2 = 1 : (2c)^{2/3}` have the
     smallest variance of the difference of both noises.
 
-    Parameters
-    ----------
-    epsilon : float
-        :math:`\epsilon_1 + \epsilon_2`, above 0.
-    sensitivity : float
-        :math:`\Delta` of each query, given all earlier answers, above 0. A query that uses an
-        unreleased value computed from the data has no such bound.
-    count : int
-        Largest number of answers "above", at least 1.
-
-    Returns
-    -------
-    threshold_scale, query_scale : float
+    The sensitivity is that of each query, given all earlier answers. A query that uses an
+    unreleased value computed from the data has no such bound.
     """
     for key, value in {"epsilon": epsilon, "sensitivity": sensitivity}.items():
         key, expected = f"sparse_vector.{key}", "a finite number above 0"

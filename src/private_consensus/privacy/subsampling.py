@@ -83,17 +83,8 @@ def fixed_batches(size: int) -> Batches:
 def deadline_batches(deadline: float) -> Batches:
     r"""Return batches of :math:`\lfloor V T_d\rfloor` records with V uniform in [10, 90].
 
-    (Ding, sections 4.4.1 and 4.5; 4 to 35 records, each with probability 1/32, for
+    (Ding, sections 4.4.1 and 4.5; 4 to 35 records, each with probability 1/32, for the ``deadline``
     :math:`T_d=0.4`.)
-
-    Parameters
-    ----------
-    deadline : float
-        :math:`T_d > 0`.
-
-    Returns
-    -------
-    Batches
     """
     expected = f"a number above 0 at which a batch has at most {MAX_BATCH:,} records"
     arguments.number("deadline", deadline, expected, lambda v: 0 < FASTEST * v <= MAX_BATCH)
@@ -220,26 +211,9 @@ class NoisedBatch(PrivacyProfile):
 def noisy_mean(batches: Batches, records: int, *, sampling: str = "fixed_size") -> SampledNoise:
     r"""Return noise :math:`N(0,\sigma^2K^2)` on the mean of the clipped gradients.
 
-    (Ding, Algorithm 4.) Its sensitivity 2K/s (replace; K/s add or remove) grows as the
-    batch shrinks; the noise does not.
-
-    Parameters
-    ----------
-    batches : Batches
-        Distribution of the batch size s.
-    records : int
-        Number of records of one agent.
-    sampling : {"fixed_size", "poisson"}
-        It determines the neighbouring relation: replace, or add and remove, one record.
-
-    Returns
-    -------
-    SampledNoise
-
-    Raises
-    ------
-    InvalidInput
-        With key ``batches.sizes`` if a batch may be empty: it has no mean.
+    (Ding, Algorithm 4.) Its sensitivity 2K/s (replace; K/s add or remove) grows as the batch
+    shrinks; the noise does not. The number of ``records`` is that of one agent, and ``sampling``
+    determines the neighbouring relation. An empty batch has no mean and is refused.
     """
     arguments.instance("batches", batches, Batches, "a Batches object")
     smallest = min(batches.sizes)
