@@ -55,7 +55,7 @@ def run(options: Namespace) -> None:
     )
     attack = f", by a known attack ({row['lower_bound_method']})"
     if row["lower_bound_method"] == "none":
-        attack = f": {row['bound_gap_reason']}"
+        attack = ": no attack with a known privacy loss"
     losses = table(
         [f"privacy of {horizon} iterations", "epsilon"],
         [
