@@ -143,7 +143,7 @@ class Algorithm(arguments.KnownKeywords, ABC):
         """
         if self.noise_is_given:
             return self
-        has_noise = "noise" in (declared.name for declared in fields(self))
+        has_noise = "noise" in parameters(self)
         expected = "inf, since this algorithm is not private: it has no field noise"
         require(has_noise or not budget.private, "budget.epsilon", budget.epsilon, expected)
         if not has_noise:
@@ -411,15 +411,7 @@ def per_iteration(value: Callable[[int], Any], horizon: int) -> list[Any]:
 
 
 class BoundedGradients:
-    """Problem under the assumption that the gradient of each record has a bounded l2 norm.
-
-    Parameters
-    ----------
-    problem : Problem
-        Problem whose data do not guarantee the bound.
-    bound : float
-        Assumed bound on the l2 norm.
-    """
+    """Problem whose records are assumed to have gradients with an l2 norm of at most ``bound``."""
 
     def __init__(self, problem: Problem, bound: float):
         self.problem, self.bound = problem, bound

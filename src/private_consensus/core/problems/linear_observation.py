@@ -210,11 +210,10 @@ def build(
         key: _matrices(f"problem.{key}", rows, agents)
         for key, rows in {"constant": constant, "sine": sine, "cosine": cosine}.items()
     }
-    vectors = (
+    theta, initial = (
         arguments.array(f"problem.{key}", value, "a list of numbers", np.isfinite)
         for key, value in {"theta": theta, "initial": initial}.items()
     )
-    theta, initial = vectors
     start = np.tile(initial, (agents, 1))
     problem = LinearObservation(theta=theta, initial=start, noise=noise, **matrices)
     smallest_eigenvalue = np.linalg.eigvalsh(problem.time_average.sum(0))[0]
