@@ -54,7 +54,7 @@ class Entry(Strict):
 def entry(dataset: str) -> Entry:
     """Return the entry of a data set in ``data_sets.yaml``."""
     content = ENTRIES[arguments.choice("data set", dataset, DATA_SETS)]
-    return validate(Entry, {"name": dataset, **content}, f"data_sets.yaml: {dataset}")
+    return validate(Entry, {"name": dataset, **content}, f"data_sets.yaml: {dataset}.")
 
 
 def module_of(dataset: str) -> ModuleType:

@@ -1,6 +1,7 @@
 """Run ``private-consensus reproduce``: figures, claims, privacy and audits of a study."""
 
 import os
+import signal
 import subprocess
 import sys
 import tomllib
@@ -56,20 +57,17 @@ def reproduce(study: str | Path, scale: str | None, cores: int) -> Path | None:
     results = folder / "results" / arguments.choice("scale", stated, SCALES)
     for name in (SUMMARY, FINDINGS):
         (results / name).unlink(missing_ok=True)
-    process = subprocess.run(
-        command(folder, scale, cores), cwd=folder, env=environment(folder), check=False
-    )
-    return None if process.returncode else results
-
-
-def command(folder: Path, scale: str | None, cores: int) -> list[str]:
-    """Return the command line of Snakemake for a study."""
-    return [
+    command = [
         sys.executable, "-m", "snakemake", "--cores", str(cores),
         "--executor", "forks" if sys.platform == "linux" else "local",
         "--workflow-profile", str(HOME / "profiles" / "default"),
         *([] if scale is None else ["--config", f"scale={scale}"]),
     ]  # fmt: skip
+    # Snakemake receives an interrupt, too. It then ends its jobs and unlocks the folder.
+    handler = signal.signal(signal.SIGINT, lambda *_: None)
+    process = subprocess.run(command, cwd=folder, env=environment(folder), check=False)
+    signal.signal(signal.SIGINT, handler)
+    return None if process.returncode else results
 
 
 def environment(folder: Path) -> dict[str, str]:
