@@ -48,8 +48,7 @@ class RenyiAccountedPPADMM(PlausiblyPrivateADMM):
         kappa = float(problem.record_curvature / (ridge + np.min(penalty)))
         return replace(
             super().hidden_minimiser(problem, penalty),
-            # Rows have norm 1, so that the gradient of a record is at most its weight.
-            sensitivity=2.0 * problem.weight,
+            sensitivity=max(2.0 * problem.weight, problem.record_gradient_change),
             kappa=kappa,
             proven=True,
             note="",
