@@ -90,7 +90,7 @@ def test_codes_for_unknown_categories_have_zeros_in_their_block(variable, code):
 )
 def test_persons_with_unknown_hours_or_income_are_removed(variable, code):
     person = IPUMS.head(1)
-    unknown = person.with_columns(pl.lit(code).alias(variable))
+    unknown = person.with_columns(pl.lit(code, IPUMS.schema[variable]).alias(variable))
     assert_frame_equal(brazil.from_ipums(pl.concat([unknown, person])), brazil.from_ipums(person))
 
 
