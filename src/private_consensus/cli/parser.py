@@ -55,7 +55,7 @@ def build_parser() -> argparse.ArgumentParser:
     text = "get all data sets; list source, licence, checksum"
     option = add("data", "describing.data", text, "--source surrogate")
     option(
-        "--source", default="auto",
+        "--source", choices=("auto", "official", "surrogate"), default="auto",
         help="auto: a surrogate if no source is reachable; official: no surrogate; "
         "surrogate: sampled records, without a download",
     )  # fmt: skip
