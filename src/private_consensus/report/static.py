@@ -39,8 +39,9 @@ INDEX = """<!doctype html>
 def reference_results(root: Path) -> Results:
     """Read the published results of a repository.
 
-    Figures and claims of the configuration that the reference does not contain are omitted. Data
-    and versions are those of the manifest.
+    Figures and claims of the configuration that the reference does not contain are omitted, and
+    settings of the reference that the configuration does not contain any more. Data and versions
+    are those of the manifest.
     """
     folder = root / "results" / REFERENCE
     manifest = read_json(folder / "manifest.json")
@@ -68,9 +69,13 @@ def reference_results(root: Path) -> Results:
         "compared": sorted((folder / "comparison").glob("*.parquet")),
     }
     results = read_results(described, files, scale=manifest["scale"], commit=manifest["commit"])
+    configured = {"", *plan.experiments}
+    audits = [row for row in results.audit["audits"] if row["experiment"] in configured]
     return replace(
         results,
         claims=[row for row in results.claims if row["figure"] in published],
+        privacy=[row for row in results.privacy if row["experiment"] in configured],
+        audit={**results.audit, "audits": audits},
         cards=manifest["data"],
         versions=manifest["versions"],
         is_reference=True,
