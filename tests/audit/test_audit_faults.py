@@ -355,6 +355,18 @@ class SubclassOfAMechanism(Averaging):
         return {"message": Quiet(self.change(problem), self.sigma)}
 
 
+class Disguised(Quiet):
+    """Mechanism from outside that states a module of the package as its own."""
+
+    __module__ = Gaussian.__module__
+
+
+@broken("refused", "no mechanism of this package")
+class DisguisedMechanism(Averaging):
+    def mechanisms(self, problem, network, horizon):
+        return {"message": Disguised(self.change(problem), self.sigma)}
+
+
 @broken("refused", "shape")
 class QueryOfWrongShape(Averaging):
     def query(self, state, problem, network):

@@ -1,5 +1,6 @@
 """Audit of an algorithm: record an execution, replay it on neighbouring data, compare."""
 
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from copy import copy
 from dataclasses import replace
@@ -41,6 +42,8 @@ ATTAINED = 0.99
 """Smallest ratio of cost and declared loss that counts as attained."""
 CALIBRATED = 4
 """Number of pairs of data sets for which the calibration is repeated."""
+PRIVACY = "private_consensus.privacy."
+"""Beginning of the names of modules with mechanisms."""
 AUDITED = (Relation("record", "replace"), Relation("agent", "replace"))
 """Neighbouring relations of the proposed pairs, except for data that arrive over time."""
 
@@ -287,8 +290,7 @@ def refused_declaration(declared: Mapping[str, Mechanism], horizon: int) -> str:
     if not isinstance(declared, Mapping):
         return "mechanisms returns no mapping from names to mechanisms"
     for name, mechanism in declared.items():
-        is_own = type(mechanism).__module__.startswith("private_consensus.privacy.")
-        if not (is_own and isinstance(mechanism, Mechanism)):
+        if not _is_own(type(mechanism)):
             return f"{name!r} is no mechanism of this package: {type(mechanism).__name__}"
         for t in mechanism.released_times(horizon):
             values = mechanism.at(mechanism.sensitivity, t), mechanism.at(mechanism.scale, t)
@@ -392,6 +394,13 @@ def unattained(reached: Mapping[str, float]) -> Iterator[str]:
             yield f"{name}: no tried pair attains the declared sensitivity; {untried}"
     if any(ratio >= ATTAINED for ratio in reached.values()):
         yield f"reached {ATTAINED:g} or more: a tried change is nearly the sensitivity; {untried}"
+
+
+def _is_own(kind: type) -> bool:
+    """Return True for a mechanism that a module of :mod:`private_consensus.privacy` defines."""
+    module = sys.modules.get(kind.__module__)
+    is_defined = getattr(module, kind.__qualname__, None) is kind
+    return is_defined and kind.__module__.startswith(PRIVACY) and issubclass(kind, Mechanism)
 
 
 def _has_guarantee(mechanism: Mechanism, horizon: int) -> bool:

@@ -277,4 +277,4 @@ def _entries(state: Any, name: str = "") -> Iterable[tuple[str, Any]]:
         yield name or "state", state
         return
     for part, value in entries.items():
-        yield from _entries(value, f"{name}.{part}" if name else part)
+        yield from _entries(value, f"{name}.{part}" if name else str(part))

@@ -26,7 +26,9 @@ from private_consensus.common.errors import require
 from private_consensus.core.algorithms.base import Attack
 from private_consensus.core.algorithms.q_dpsgd_1 import QDPSGD1
 from private_consensus.core.handlers import Running
+from private_consensus.core.networks import Network
 from private_consensus.core.parameters import Fraction, Positive
+from private_consensus.core.quantization import Grid
 from private_consensus.kernels import rounds as kernel
 from private_consensus.privacy import account
 from private_consensus.privacy.one_run import one_run_epsilon, one_run_pvalue
@@ -49,6 +51,20 @@ class Canaries(NamedTuple):
     signs: np.ndarray
     axes: np.ndarray
     number: np.ndarray
+
+
+class Coefficients(NamedTuple):
+    """Coefficients of a round of one setting and run: steps ae and e, grid, clipping norm, graph,
+    and the streams of rounding and noise.
+    """
+
+    step: float
+    mixing: float
+    grid: Grid
+    clip: float
+    network: Network
+    rounding: kernel.Keys
+    noise: kernel.Keys
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,13 +126,14 @@ class CanaryAudit(QDPSGD1, Attack):
             batch, counter = release.batch("gradient"), t * problem.n_agents
             words = release.key("rounding"), release.key("noise")
             for s, run in np.ndindex(scores.shape[1:3]):
-                step, mixing, grid = round_.step[s], round_.mixing[s], round_.grids[s]
-                setting = float(step), float(mixing), grid, float(np.ravel(self.K)[s])
-                keys = [kernel.keys(word[run], counter) for word in words]
                 drawn = batch.rows[run], batch.sizes[s, run], batch.deviation[s, run]
+                setting = Coefficients(
+                    float(round_.step[s]), float(round_.mixing[s]), round_.grids[s],
+                    float(np.ravel(self.K)[s]), network.of_run(run),
+                    *(kernel.keys(word[run], counter) for word in words),
+                )  # fmt: skip
                 observed = canaries[run], scores[:, s, run], pending[s, run]
-                graph = network.of_run(run)
-                _advance(x[s, run], problem, graph, *setting, *keys, *drawn, *observed)
+                _advance(x[s, run], problem, setting, *drawn, *observed)
         observe(rounds, np.arange(settings), self._bounds_of(scores, canaries, problem.records))
 
     def _canaries(self, problem, streams) -> list[Canaries]:
@@ -152,10 +169,10 @@ class CanaryAudit(QDPSGD1, Attack):
 
 
 def _advance(
-    x, problem, network, step, e, grid, K, rounding, noise, rows, sizes, deviation, canaries,
-    scores, pending,
-) -> None:  # fmt: skip
-    """Perform one round of Algorithm 4 with steps ae and e, and update the scores."""
+    x, problem, setting: Coefficients, rows, sizes, deviation, canaries: Canaries, scores, pending
+) -> None:
+    """Perform one round of Algorithm 4, and update the scores of both observers."""
+    step, e, grid, K, network, rounding, noise = setting
     message, gradient = np.empty((2, *x.shape), x.dtype)
     points = kernel.Grid(*np.array([grid.resolution, *grid.ends], np.float32))
     kernel.round_models(x, kernel.uniforms(rounding, *x.shape), points, message)

@@ -73,7 +73,7 @@ class ExactADMM(ConsensusADMM):
 
     def outcome(self, state, problem, network, release, t):
         """Return the total epsilon of t iterations, by (29) and by Gaussian DP."""
-        shape = state.x.shape[:2]
+        shape = state.b.shape[:2]
         fields = self.epsilon, self.delta, self.noise, self._unit_sensitivity(problem)
         columns = [np.broadcast_to(field, shape[0]) for field in fields]
         printed, exact = np.full((2, shape[0], 1), np.inf)

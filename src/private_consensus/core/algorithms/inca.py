@@ -12,9 +12,9 @@ from .base import NOTHING, Algorithm, column, origin
 
 
 class IncAState(NamedTuple):
-    """Messages x, noisy values u and added parts s, each [settings, runs, agents, dim]."""
+    """Messages y, noisy values u and added parts s, each [settings, runs, agents, dim]."""
 
-    x: np.ndarray
+    y: np.ndarray
     u: np.ndarray
     s: np.ndarray
 
@@ -74,7 +74,10 @@ class IncA(Algorithm):
         s, rounds = u, column(self.rounds)
         if np.any(t < rounds):
             s = np.where(t < rounds, release("part", t / rounds * u), u)
-        return IncAState(network.mix(state.x) + s - state.s, u, s)
+        return IncAState(network.mix(state.y) + s - state.s, u, s)
+
+    def observables(self, state, problem, t):
+        return {"released": state.y}
 
 
 ALGORITHM = IncA

@@ -48,7 +48,7 @@ class RenyiAccountedPPADMM(PlausiblyPrivateADMM):
         kappa = float(problem.record_curvature / (ridge + np.min(penalty)))
         return replace(
             super().hidden_minimiser(problem, penalty),
-            sensitivity=max(2.0 * problem.weight, problem.record_gradient_change),
+            sensitivity=2.0 * problem.largest_record_gradient,
             kappa=kappa,
             proven=True,
             note="",

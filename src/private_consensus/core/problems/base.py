@@ -137,10 +137,21 @@ class Problem(ABC):
         stated = [f"{k}={v!r}" for k, v in values.items() if isinstance(v, int | float | str)]
         return f"{type(self).__name__}({', '.join(stated)})"
 
-    if TYPE_CHECKING:  # A subclass has the attributes as fields, properties or sizes.
+    if TYPE_CHECKING:  # A subclass has each of them as a field, a property or a size.
         __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
-        def __getattr__(self, name: str) -> Any: ...
+        @property
+        def n_agents(self) -> int: ...
+        @property
+        def dim(self) -> int: ...
+        @property
+        def records(self) -> int: ...
+        @property
+        def weight(self) -> float: ...
+        @property
+        def test_labels(self) -> np.ndarray: ...
+        @property
+        def smoothness(self) -> float | np.ndarray: ...
 
     def __post_init__(self):
         """Check numbers and arrays, and set the sizes; a subclass calls this method first."""

@@ -237,6 +237,11 @@ class LogisticRegression(Problem):
     record_hessian_rank = 1
 
     @property
+    def largest_record_gradient(self) -> float:
+        """Largest l2 norm of a record's gradient, which is ``weight`` for rows of norm 1."""
+        return self.record_gradient_change / (np.sqrt(2.0) if self._one_sided else 2.0)
+
+    @property
     def lipschitz(self) -> float:
         """Lipschitz constant over the box; infinite without a box."""
         return self.weight * self.records + self.ridge * self.box * np.sqrt(self.dim)

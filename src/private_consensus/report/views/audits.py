@@ -27,12 +27,8 @@ ICONS = {
 
 def page(results: Results) -> dict[str, object]:
     """Collect the content of the page of audits: one group of audits per method."""
-    rows = [
-        {**row, "setting": _setting(row, results), "icon": icon}
-        for row in results.audit.get("audits", [])
-        for control in ["held" if row["flagged"] else "open"]
-        for icon in [ICONS[row["verdict"]] if row["copy"] == "correct" else control]
-    ]
+    audits = results.audit.get("audits", [])
+    rows = [{**row, "setting": _setting(row, results), "icon": _icon(row)} for row in audits]
     return {
         "methods": [
             {
@@ -58,3 +54,9 @@ def _setting(row: Row, results: Results) -> str:
     else:
         setting = [row["setting"] or row["level"]]
     return "; ".join(filter(None, [variant, *setting]))
+
+
+def _icon(row: Row) -> str:
+    if row["copy"] == "correct":
+        return ICONS[row["verdict"]]
+    return "held" if row["flagged"] else "open"

@@ -105,14 +105,13 @@ def no_better(tests: Sequence[Test], runs: pl.DataFrame) -> str:
 
 def _varied_settings(tests: Sequence[Test]) -> list[str]:
     """Return the axes at which the tests select different single values."""
-    selected = [item for test in tests for s in test.all_series for item in s.where.items()]
-    values: dict[str, set[float]] = {
-        axis: set() for axis, _ in selected if axis not in ("t", "run")
-    }
-    for axis, value in selected:
-        if axis in values and isinstance(value, int | float):
-            values[axis].add(value)
-    return [axis for axis in values if len(values[axis]) > 1]
+    values: dict[str, set[float]] = {}
+    for test in tests:
+        for series in test.all_series:
+            for axis, value in series.where.items():
+                if isinstance(value, int | float) and axis not in ("t", "run"):
+                    values.setdefault(axis, set()).add(value)
+    return [axis for axis, selected in values.items() if len(selected) > 1]
 
 
 def _constant(series: Series) -> Constant | None:

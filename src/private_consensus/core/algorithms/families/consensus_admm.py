@@ -16,7 +16,7 @@ from ..base import Algorithm, column, origin
 class ConsensusState(NamedTuple):
     """Estimates that agents exchange, and multipliers, each [settings, runs, agents, P]."""
 
-    x: np.ndarray
+    b: np.ndarray
     dual: np.ndarray
 
 
@@ -80,7 +80,7 @@ class ConsensusADMM(Algorithm):
 
     def step(self, state, problem, network, release, t):
         sizes = neighbourhood_sizes(network)[..., None]
-        weighted_estimate, received = sizes * state.x, state.x + network.neighbour_sum(state.x)
+        weighted_estimate, received = sizes * state.b, state.b + network.neighbour_sum(state.b)
         rho = column(self.rho)
         dual = state.dual + rho * (weighted_estimate - received)
         curvature = 2.0 * rho * sizes
@@ -96,6 +96,9 @@ class ConsensusADMM(Algorithm):
         curvature :math:`h = 2\rho|N_k|`, the multipliers ``dual`` :math:`\gamma_k`, and ``centre``
         :math:`c_k`, the mean of :math:`\beta_k` and of the mean of the neighbourhood.
         """
+
+    def observables(self, state, problem, t):
+        return {"released": state.b}
 
 
 def check_budget(budget) -> None:

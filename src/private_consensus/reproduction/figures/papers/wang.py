@@ -39,11 +39,18 @@ wang_fig3 = wang_fig2
 
 def wang_extra_mse(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
     """Draw mean square errors: exact as lines, measured as points, and the slope of the theorem."""
-    panels = [numbers.filter(panel=panel["title"]) for panel in figure["panels"]]
-    ranges = [extent([*points["low"], *_guide(points)["y"]], log=True) for points in panels]
-    ends = iter(common(ranges))
-    note = "lines: exact; points: mean of the runs; grey, dashed: slope of the theorem"
-    return side_by_side(lambda *panel: _errors(*panel, next(ends)), numbers, figure, note)
+    titles = [panel["title"] for panel in figure["panels"]]
+    points_of_panels = [numbers.filter(pl.col("panel") == title) for title in titles]
+    ends = common(
+        [extent([*points["low"], *_guide(points)["y"]], log=True) for points in points_of_panels]
+    )
+    of_panel = dict(zip(titles, ends, strict=True))
+    return side_by_side(
+        lambda points, panel: _errors(points, panel, of_panel[panel["title"]]),
+        numbers,
+        figure,
+        "lines: exact; points: mean of the runs; grey, dashed: slope of the theorem",
+    )
 
 
 # --- Trajectories ---------------------------------------------------------------------------------

@@ -51,10 +51,12 @@ def xiao_fig1(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
 
 def xiao_figA(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
     """Draw the secret shares that agents exchange, and the messages that they send."""
-    diagrams = iter((_exchanged, _relayed))
+    titles = [panel["title"] for panel in figure["panels"]]
+    elements = dict(zip(titles, (_exchanged, _relayed), strict=True))
 
     def _panel(points: pl.DataFrame, panel: Spec) -> ChartType:
-        return _protocol(panel, *next(diagrams)(points.filter(kind="node")))
+        nodes = points.filter(pl.col("kind") == "node")
+        return _protocol(panel, *elements[panel["title"]](nodes))
 
     return side_by_side(_panel, numbers, figure)
 
